@@ -56,3 +56,10 @@ type Journal interface {
 	// Events gives all events of a run in order.
 	Events(ctx context.Context, runUID string) ([]engine.Event, error)
 }
+
+// Forgetter is a [Backend] that remembers attempts which have ended. Forget makes it forget one, so that a later Start of
+// the same path runs its command anew; logs may stay. The runner calls it before a run is retried and after an
+// interrupt stopped an attempt: in both cases the attempt has ended. To forget what is not there is no error.
+type Forgetter interface {
+	Forget(ctx context.Context, run engine.Run, path string) error
+}
