@@ -104,6 +104,18 @@ type Result struct {
 	Host      string    `json:"host,omitempty"`
 	// Resources are what it used: seconds of CPU, bytes of memory times seconds, as Kubernetes counts them.
 	Resources map[string]int64 `json:"resources,omitempty"`
+	// Containers says how each container of a task with several ended, in the order of the template.
+	Containers []ContainerResult `json:"containers,omitempty"`
+}
+
+// ContainerResult is how one container of a task with several ended.
+type ContainerResult struct {
+	Name     string    `json:"name"`
+	Phase    Phase     `json:"phase"`
+	ExitCode *int      `json:"exitCode,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
 }
 
 // Inputs are the resolved inputs of a node. Defaulted names those that no caller gave.

@@ -110,6 +110,8 @@ type Node struct {
 	IP        string           `json:"ip,omitempty"`
 	Progress  string           `json:"progress,omitempty"`
 	Resources map[string]int64 `json:"resources,omitempty"`
+	// Containers are the results of the containers of a leaf that has several.
+	Containers []ContainerResult `json:"containers,omitempty"`
 	// Hooks are the calls of task hooks so far, in order.
 	Hooks []HookCall `json:"hooks,omitempty"`
 	// Children are the direct children in order of creation.
