@@ -14,12 +14,20 @@ import (
 // The errors that callers tell apart; they come wrapped.
 var (
 	// ErrNotFound: no run has this name or UID.
-	ErrNotFound = errors.New("no such run")
+	ErrNotFound error = permanent("no such run")
 	// ErrConflict: the journal already has an event at that position, or a gap would arise; someone else runs this run.
-	ErrConflict = errors.New("the run's journal was changed by someone else")
+	ErrConflict error = permanent("the run's journal was changed by someone else")
 	// ErrAmbiguous: a shortened UID fits several runs.
 	ErrAmbiguous = errors.New("several runs match")
 )
+
+// permanent is an error that trying again does not help.
+type permanent string
+
+func (p permanent) Error() string { return string(p) }
+
+// Permanent tells the runner not to try again.
+func (permanent) Permanent() bool { return true }
 
 // Run is what the store knows of a run apart from its events.
 type Run struct {
@@ -96,12 +104,6 @@ type LabelTerm struct {
 	Exists bool
 }
 
-// Snapshot is an engine state as it was after Position events.
-type Snapshot struct {
-	Position int
-	State    []byte
-}
-
 // Store keeps runs. It is safe for concurrent use, also by several processes at once. Every method is one transaction.
 type Store interface {
 	// Create adds a run together with its first events. The UID must be new.
@@ -124,9 +126,10 @@ type Store interface {
 	Events(ctx context.Context, uid string) ([]engine.Event, error)
 	// EventsFrom gives the events from a position on.
 	EventsFrom(ctx context.Context, uid string, from int) ([]engine.Event, error)
-	// SaveSnapshot replaces the run's snapshot; Snapshot gives it, with Position 0 where there is none.
-	SaveSnapshot(ctx context.Context, uid string, s Snapshot) error
-	Snapshot(ctx context.Context, uid string) (Snapshot, error)
+	// SaveState keeps an engine state as it was after the first n events, in place of an earlier one. LoadState gives it
+	// back, with n 0 where there is none.
+	SaveState(ctx context.Context, uid string, n int, state []byte) error
+	LoadState(ctx context.Context, uid string) (n int, state []byte, err error)
 
 	Close() error
 }

@@ -94,21 +94,19 @@ func (s *Store) EventsFrom(ctx context.Context, uid string, from int) (_ []engin
 	return events, nil
 }
 
-// SaveSnapshot implements [store.Store].
-func (s *Store) SaveSnapshot(ctx context.Context, uid string, snap store.Snapshot) error {
-	return s.one(ctx, "save a snapshot of run", uid, `INSERT INTO snapshots (run, position, state)
+// SaveState implements [store.Store].
+func (s *Store) SaveState(ctx context.Context, uid string, n int, state []byte) error {
+	return s.one(ctx, "save the state of run", uid, `INSERT INTO snapshots (run, position, state)
 		SELECT id, ?, ? FROM runs WHERE uid = ?
-		ON CONFLICT (run) DO UPDATE SET position = excluded.position, state = excluded.state`,
-		snap.Position, snap.State, uid)
+		ON CONFLICT (run) DO UPDATE SET position = excluded.position, state = excluded.state`, n, state, uid)
 }
 
-// Snapshot implements [store.Store].
-func (s *Store) Snapshot(ctx context.Context, uid string) (store.Snapshot, error) {
-	var snap store.Snapshot
-	err := s.db.Read.QueryRowContext(ctx,
-		"SELECT position, state FROM snapshots WHERE run = (SELECT id FROM runs WHERE uid = ?)", uid).Scan(&snap.Position, &snap.State)
+// LoadState implements [store.Store].
+func (s *Store) LoadState(ctx context.Context, uid string) (n int, state []byte, err error) {
+	err = s.db.Read.QueryRowContext(ctx,
+		"SELECT position, state FROM snapshots WHERE run = (SELECT id FROM runs WHERE uid = ?)", uid).Scan(&n, &state)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return store.Snapshot{}, fmt.Errorf("read the snapshot of run %s: %w", uid, err)
+		return 0, nil, fmt.Errorf("load the state of run %s: %w", uid, err)
 	}
-	return snap, nil
+	return n, state, nil
 }

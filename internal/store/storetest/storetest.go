@@ -222,7 +222,7 @@ func testStatus(t *testing.T, s store.Store) {
 func testDelete(t *testing.T, s store.Store) {
 	create(t, s, run(1), note(0))
 	create(t, s, run(2), note(0))
-	if err := s.SaveSnapshot(t.Context(), run(1).UID, store.Snapshot{Position: 1, State: []byte("{}")}); err != nil {
+	if err := s.SaveState(t.Context(), run(1).UID, 1, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Delete(t.Context(), run(1).UID); err != nil {
@@ -328,22 +328,19 @@ func testJournalRace(t *testing.T, s store.Store) {
 func testSnapshot(t *testing.T, s store.Store) {
 	create(t, s, run(1))
 	uid := run(1).UID
-	if got, err := s.Snapshot(t.Context(), uid); err != nil || got.Position != 0 {
-		t.Errorf("before any: %v, %v", got, err)
+	if n, _, err := s.LoadState(t.Context(), uid); err != nil || n != 0 {
+		t.Errorf("before any: %d, %v", n, err)
 	}
-	for _, want := range []store.Snapshot{{Position: 5, State: []byte("one")}, {Position: 9, State: []byte("two")}} {
-		if err := s.SaveSnapshot(t.Context(), uid, want); err != nil {
+	for n, want := range []string{"", "one", "two"} {
+		if err := s.SaveState(t.Context(), uid, n, []byte(want)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Snapshot(t.Context(), uid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("snapshot (-want +got):\n%s", d)
+		gotN, got, err := s.LoadState(t.Context(), uid)
+		if err != nil || gotN != n || string(got) != want {
+			t.Errorf("LoadState = %d, %q, %v, want %d, %q", gotN, got, err, n, want)
 		}
 	}
-	if err := s.SaveSnapshot(t.Context(), "none", store.Snapshot{}); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("snapshot of a missing run: %v, want ErrNotFound", err)
+	if err := s.SaveState(t.Context(), "none", 1, nil); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("state of a missing run: %v, want ErrNotFound", err)
 	}
 }
