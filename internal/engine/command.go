@@ -68,6 +68,8 @@ type AskHook struct {
 	State  program.JSON
 	Result *Result
 	Final  bool
+	// Finished is when the attempt ended; Post only. Zero is Asked.
+	Finished time.Time
 	// Cache is set for the cache plugin: its key and age are resolved.
 	Cache *program.Cache
 	// Resume is false for notices that nothing waits for (a terminated run's Post).

@@ -67,6 +67,8 @@ type Hook struct {
 	MaxRetries int `json:"maxRetries,omitempty"`
 	// Cache marks the cache plugin: asked last, and only for calls with a [program.Cache].
 	Cache bool `json:"cache,omitempty"`
+	// Settings are the dispatcher's own, as they were when the hook was selected: timeouts, retries, list size.
+	Settings program.JSON `json:"settings,omitempty"`
 }
 
 // Start begins the run. It is the first event, once.
