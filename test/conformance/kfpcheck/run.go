@@ -1,0 +1,56 @@
+// Package kfpcheck checks what sluice made of a compiled pipeline against what the pipeline's own logic demands.
+package kfpcheck
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Run is the part of a v2beta1 Run that the checks look at.
+type Run struct {
+	RunID string `json:"run_id"`
+	State string `json:"state"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Details struct {
+		Tasks []Task `json:"task_details"`
+	} `json:"run_details"`
+}
+
+// Task is a task's detail.
+type Task struct {
+	ID          string `json:"task_id"`
+	DisplayName string `json:"display_name"`
+	State       string `json:"state"`
+	ParentID    string `json:"parent_task_id"`
+	Error       *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Children []struct {
+		TaskID  string `json:"task_id"`
+		PodName string `json:"pod_name"`
+	} `json:"child_tasks"`
+	StartTime string `json:"start_time"`
+	EndTime   string `json:"end_time"`
+}
+
+// ReadRun reads a Run in JSON.
+func ReadRun(text []byte) (*Run, error) {
+	var r Run
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("the output is no Run in JSON: %w", err)
+	}
+	if r.RunID == "" || r.State == "" {
+		return nil, fmt.Errorf("the output has no run_id or no state: %.200s", text)
+	}
+	return &r, nil
+}
+
+// ExitCode is what sluice run must exit with for a final state.
+func ExitCode(state string) int {
+	if state == "SUCCEEDED" {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,219 @@
+// Command conformance runs sluice on manifests that nobody here wrote and compares what it does with what the peers do.
+//
+//	go run ./test/conformance -corpus ../shared/conformance -sluice bin/sluice [-suite argo] [-class local] [-run loops]
+//
+// It writes every verdict to build/conformance.json, prints each difference node by node, and exits with 1 when a class
+// passes less often than it must or when docs/conformance.md does not list exactly what fails. docs/conformance.md says
+// how the comparison works.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluice-ml/sluice/test/conformance/corpus"
+	"github.com/sluice-ml/sluice/test/conformance/verdict"
+)
+
+// asked are the classes that each suite must run; the lint suite takes every class of both corpora.
+var asked = map[string][]string{
+	"argo": {"local", "suspend", "rejected"},
+	"kfp":  {"local", "invalid", "pip"},
+}
+
+type options struct {
+	corpus, sluice, out, doc, requirements, work string
+	suites, classes                              []string
+	match                                        string
+	limit                                        time.Duration
+	parallel                                     int
+	percent                                      float64
+	keep, verbose                                bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ok, err := run(ctx, parse())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		stop()
+		os.Exit(2)
+	}
+	if !ok {
+		stop()
+		os.Exit(1)
+	}
+}
+
+func parse() options {
+	var o options
+	var suites, classes string
+	flag.StringVar(&o.corpus, "corpus", "../shared/conformance", "folder of the corpora")
+	flag.StringVar(&o.sluice, "sluice", "bin/sluice", "the program to test")
+	flag.StringVar(&o.out, "out", "build/conformance.json", "where to write the verdicts")
+	flag.StringVar(&o.doc, "doc", "docs/conformance.md", "the list of remaining differences to check; empty: do not")
+	flag.StringVar(&o.requirements, "requirements", "test/requirements.txt", "Python packages that KFP components import")
+	flag.StringVar(&o.work, "work", "build/conformance", "folder for what is kept between runs (the Python environment)")
+	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
+	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
+	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
+	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "limit for one manifest")
+	flag.IntVar(&o.parallel, "parallel", 4, "how many manifests run at once")
+	flag.Float64Var(&o.percent, "percent", 95, "share of each class that must pass")
+	flag.BoolVar(&o.keep, "keep", false, "keep the home folder of manifests that fail, and say where it is")
+	flag.BoolVar(&o.verbose, "v", false, "print a line for each manifest that passes, too")
+	flag.Parse()
+	o.suites = strings.Split(suites, ",")
+	if classes != "" {
+		o.classes = strings.Split(classes, ",")
+	}
+	return o
+}
+
+// suite tests manifests one by one. It gives the differences of one, none for a pass.
+type suite interface {
+	// prepare sets up what all manifests share.
+	prepare(ctx context.Context) error
+	check(ctx context.Context, m corpus.Manifest) []string
+}
+
+func run(ctx context.Context, o options) (bool, error) {
+	if _, err := os.Stat(o.corpus); err != nil {
+		fmt.Printf("conformance: skipped: no manifests at %s (set CONFORMANCE to the folder that has them)\n", o.corpus)
+		fmt.Println("conformance: 0 passed, 0 failed, 1 skipped")
+		return true, nil
+	}
+	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements} {
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return false, err
+		}
+		*path = absolute
+	}
+	if _, err := os.Stat(o.sluice); err != nil {
+		return false, fmt.Errorf("no program to test (make build): %w", err)
+	}
+	corpora, err := corpus.Read(o.corpus)
+	if err != nil {
+		return false, err
+	}
+	report := &verdict.Report{}
+	for _, name := range o.suites {
+		if err := runSuite(ctx, o, name, corpora, report); err != nil {
+			return false, err
+		}
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return conclude(o, report)
+}
+
+func conclude(o options, report *verdict.Report) (bool, error) {
+	if err := report.Write(o.out); err != nil {
+		return false, err
+	}
+	ok := report.Print(os.Stdout, o.percent)
+	if o.doc == "" {
+		return ok, nil
+	}
+	found, err := verdict.CheckDocument(o.doc, report.Results())
+	if err != nil {
+		return false, err
+	}
+	for _, text := range found {
+		fmt.Println(text)
+	}
+	return ok && len(found) == 0, nil
+}
+
+// runSuite runs the manifests of a suite, some at once, and adds the verdicts to the report.
+func runSuite(ctx context.Context, o options, name string, corpora []corpus.Suite, report *verdict.Report) error {
+	s, manifests, err := choose(o, name, corpora)
+	if err != nil {
+		return err
+	}
+	if len(manifests) == 0 {
+		return nil
+	}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	slots := make(chan struct{}, max(1, o.parallel))
+	for _, m := range manifests {
+		if ctx.Err() != nil {
+			break
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			started := time.Now()
+			found := s.check(ctx, m)
+			took := time.Since(started)
+			report.Add(verdict.Result{
+				Suite: name, File: m.File, Class: m.Class, Pass: len(found) == 0, Reason: strings.Join(found, "\n"),
+				Seconds: float64(took.Milliseconds()) / 1000,
+			})
+			if text := describe(name, m, found, took, o.verbose); text != "" {
+				fmt.Print(text)
+			}
+		})
+	}
+	group.Wait()
+	return nil
+}
+
+func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Manifest, error) {
+	var s suite
+	var manifests []corpus.Manifest
+	classes := o.classes
+	if len(classes) == 0 {
+		classes = asked[name]
+	}
+	for _, c := range corpora {
+		if name == "lint" || c.Name == name {
+			manifests = append(manifests, c.Manifests...)
+		}
+		if c.Name == name {
+			switch name {
+			case "argo":
+				s = &argoSuite{options: o, bin: c.Bin}
+			case "kfp":
+				s = &kfpSuite{options: o, bin: c.Bin}
+			}
+		}
+	}
+	if name == "lint" {
+		s = &lintSuite{options: o}
+	}
+	if s == nil {
+		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, lint", name)
+	}
+	manifests = slices.DeleteFunc(manifests, func(m corpus.Manifest) bool {
+		return !strings.Contains(m.File, o.match) || len(classes) > 0 && !slices.Contains(classes, m.Class)
+	})
+	return s, manifests, nil
+}
+
+// describe is what is printed of one manifest, in one piece since several run at once.
+func describe(suite string, m corpus.Manifest, found []string, took time.Duration, verbose bool) string {
+	if len(found) == 0 {
+		if !verbose {
+			return ""
+		}
+		return fmt.Sprintf("pass  %s %s %s (%.1f s)\n", suite, m.Class, m.File, took.Seconds())
+	}
+	return fmt.Sprintf("FAIL  %s %s %s (%.1f s)\n        %s\n", suite, m.Class, m.File, took.Seconds(),
+		strings.ReplaceAll(strings.Join(found, "\n"), "\n", "\n        "))
+}

@@ -1,0 +1,79 @@
+package verdict
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func report() *Report {
+	r := &Report{}
+	r.Add(Result{Suite: "kfp", File: "b", Class: "local", Pass: true})
+	r.Add(Result{Suite: "argo", File: "a", Class: "local", Reason: "phase"})
+	r.Add(Result{Suite: "argo", File: "c", Class: "local", Pass: true})
+	r.Add(Result{Suite: "argo", File: "d", Class: "suspend", Pass: true})
+	return r
+}
+
+func TestPrint(t *testing.T) {
+	var out bytes.Buffer
+	if report().Print(&out, 95) {
+		t.Error("half of a class passed, and that is enough for 95%")
+	}
+	for _, want := range []string{
+		"LOW  argo  local            1 of   2 passed (50.0%)", "ok   argo  suspend          1 of   1 passed (100.0%)",
+		"conformance-argo: 2 passed, 1 failed, 0 skipped", "conformance-kfp: 1 passed, 0 failed, 0 skipped",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the summary lacks %q:\n%s", want, &out)
+		}
+	}
+	if !report().Print(&out, 50) {
+		t.Error("half of a class passed, and that is not enough for 50%")
+	}
+}
+
+func TestWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "build", "report.json")
+	if err := report().Write(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Result
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(report().Results(), got); diff != "" {
+		t.Error(diff)
+	}
+	if got[0].File != "a" || got[3].File != "b" {
+		t.Errorf("not sorted: %v", got)
+	}
+}
+
+func TestCheckDocument(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "conformance.md")
+	text := "# Differences\n\n| suite | file | reason |\n|---|---|---|\n| argo | `c` | was wrong once |\n| kfp | `gone` | not run |\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	found, err := CheckDocument(path, report().Results())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		path + " lacks argo a, which fails: mend it, or add it with a reason",
+		path + " lists argo c, which passes: take it out",
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Error(diff)
+	}
+}
