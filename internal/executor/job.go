@@ -1,0 +1,102 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sluice-ml/sluice/internal/executor/spec"
+)
+
+// job is one task in the hands of one executor.
+type job struct {
+	dir     *os.Root
+	task    spec.Spec
+	state   *os.File
+	signals <-chan os.Signal
+	parse   ParseOutput
+
+	warnings []string
+	links    []string // made for mounts, to be taken away
+}
+
+// fresh runs a task from its start to its end.
+func (j *job) fresh() spec.Result {
+	sources, err := openSources(j.dir, j.task.Inputs)
+	if err != nil {
+		return broken(err.Error(), false)
+	}
+	defer sources.close()
+	logs, err := openLogs(j.dir, j.task)
+	if err != nil {
+		return broken(err.Error(), false)
+	}
+	defer logs.close()
+	if err := j.enter(); err != nil {
+		return broken(err.Error(), false)
+	}
+	if err := j.placeMounts(); err != nil {
+		return broken(err.Error(), false)
+	}
+	for _, folder := range j.task.Folders {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return broken(fmt.Sprintf("make folder for the task: %v", err), false)
+		}
+	}
+	if err := sources.place(); err != nil {
+		return broken(err.Error(), false)
+	}
+	end := j.runContainers(logs)
+	result := end.result(j.task)
+	if end.Ran {
+		j.collect(&result)
+	}
+	j.removeLinks()
+	result.Finished = time.Now().UTC()
+	result.Warnings = j.warnings
+	return result
+}
+
+// again takes the outputs of a task whose commands had ended when its executor died.
+func (j *job) again(before spec.State) spec.Result {
+	end := ending{Ran: true, Started: before.Started, Stopped: before.Stopped, TimedOut: before.TimedOut}
+	for _, c := range j.task.Containers {
+		r := spec.ContainerResult{Name: c.Name, Started: before.Started}
+		if code, exited := before.Exited[c.Name]; exited {
+			exit(&r, code)
+		} else {
+			notStarted(&r, "it was not started")
+		}
+		end.Containers = append(end.Containers, r)
+	}
+	if err := j.enter(); err != nil {
+		return broken(err.Error(), true)
+	}
+	if err := j.placeMounts(); err != nil {
+		return broken(err.Error(), true)
+	}
+	result := end.result(j.task)
+	j.collect(&result)
+	j.removeLinks()
+	result.Finished = time.Now().UTC()
+	result.Warnings = append(j.warnings, "an earlier executor died before it had taken the outputs")
+	return result
+}
+
+// enter goes into the task's private view of the machine, where it has one.
+func (j *job) enter() error {
+	if j.task.Sandbox == nil {
+		return adoptOrphans()
+	}
+	warnings, err := enterView(j.task)
+	j.warnings = append(j.warnings, warnings...)
+	return err
+}
+
+// step records a step of the task. It is written before what it tells of is acted on.
+func (j *job) step(line string) error {
+	if _, err := j.state.WriteString(line); err != nil {
+		return fmt.Errorf("write the state file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/sluice-ml/sluice/internal/executor/spec"
+)
+
+// stdoutFile holds the main container's standard output where it is the task's result.
+const stdoutFile = "stdout"
+
+// drainTime is how long to wait for output of processes that could not be ended.
+const drainTime = 2 * time.Second
+
+// logs are the files that the commands write to. Where one file takes all of it the commands write to it themselves;
+// only what must go to two places passes through this process.
+type logs struct {
+	dir    *os.Root
+	null   *os.File
+	log    *os.File
+	main   string // the container whose standard output is kept; empty for none
+	each   bool   // each container has a log of its own, too
+	stdout *os.File
+	open   []io.Closer
+	pipes  []*os.File // reading ends
+	done   []chan struct{}
+}
+
+func openLogs(dir *os.Root, task spec.Spec) (*logs, error) {
+	l := &logs{dir: dir, each: len(task.Containers) > 1}
+	var err error
+	if l.null, err = os.Open(os.DevNull); err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	if l.log, err = l.file(spec.LogFile); err != nil {
+		return nil, err
+	}
+	if task.Result {
+		l.main = mainName(task)
+	}
+	if l.main != "" {
+		if l.stdout, err = l.file(stdoutFile); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// file opens a file of the task folder for appending, so that writers do not overwrite each other.
+func (l *logs) file(name string) (*os.File, error) {
+	f, err := l.dir.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	l.open = append(l.open, f)
+	return f, nil
+}
+
+// streams gives standard output and standard error for a container's command.
+func (l *logs) streams(container string) (out, errs *os.File, err error) {
+	targets := []io.Writer{l.log}
+	if l.each {
+		own, err := l.file(container + ".log")
+		if err != nil {
+			return nil, nil, err
+		}
+		targets = append(targets, own)
+	}
+	errTargets := targets
+	if container == l.main {
+		targets = append(targets[:len(targets):len(targets)], l.stdout)
+	}
+	if out, err = l.split(targets); err != nil {
+		return nil, nil, err
+	}
+	if len(errTargets) == len(targets) {
+		return out, out, nil
+	}
+	errs, err = l.split(errTargets)
+	return out, errs, err
+}
+
+// split gives a file that writes to all targets.
+func (l *logs) split(targets []io.Writer) (*os.File, error) {
+	if f, ok := targets[0].(*os.File); ok && len(targets) == 1 {
+		return f, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	done := make(chan struct{})
+	l.pipes = append(l.pipes, r)
+	l.done = append(l.done, done)
+	l.open = append(l.open, w)
+	go func() {
+		defer close(done)
+		// A full disk must not block the command: what cannot be written is dropped.
+		_, _ = io.Copy(&lossy{targets: targets}, r)
+		_ = r.Close()
+	}()
+	return w, nil
+}
+
+// lossy writes to several targets and goes on where one fails.
+type lossy struct{ targets []io.Writer }
+
+func (w *lossy) Write(p []byte) (int, error) {
+	for _, t := range w.targets {
+		_, _ = t.Write(p)
+	}
+	return len(p), nil
+}
+
+// drain waits for the last output. All writers have ended, so this is soon; it gives up on what it could not end.
+func (l *logs) drain() {
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+	l.open = nil
+	for i, r := range l.pipes {
+		_ = r.SetReadDeadline(time.Now().Add(drainTime))
+		<-l.done[i]
+	}
+	l.pipes, l.done = nil, nil
+}
+
+func (l *logs) close() {
+	l.drain()
+	_ = l.null.Close()
+}
+
+// readResult takes the end of the main container's standard output as the task's result.
+func (j *job) readResult(result *spec.Result) {
+	if !j.task.Result || mainName(j.task) == "" {
+		return
+	}
+	text, err := tail(j.dir, stdoutFile, spec.MaxResult)
+	if err != nil {
+		j.warnings = append(j.warnings, fmt.Sprintf("read standard output: %v", err))
+		return
+	}
+	result.Stdout = &text
+}
+
+// tail reads the end of a file, without a last newline.
+func tail(dir *os.Root, name string, limit int64) (string, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return "", err
+	}
+	data := make([]byte, min(size, limit+1))
+	if n, err := f.ReadAt(data, size-int64(len(data))); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	} else if n < len(data) {
+		data = data[:n]
+	}
+	if n := len(data); n > 0 && data[n-1] == '\n' {
+		data = data[:n-1]
+	}
+	if int64(len(data)) > limit {
+		data = data[int64(len(data))-limit:]
+	}
+	return string(data), nil
+}
