@@ -1,0 +1,189 @@
+package artifact
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// folderStore is a file or folder of this machine.
+type folderStore struct{ path string }
+
+type folderBlock struct {
+	Path string `json:"path"`
+}
+
+func openFolder(body program.JSON) (Store, error) {
+	var block folderBlock
+	if err := json.Unmarshal(body, &block); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(block.Path) {
+		return nil, fmt.Errorf("path %q must be absolute", block.Path)
+	}
+	return folderStore{path: filepath.Clean(block.Path)}, nil
+}
+
+// file is a key's path; a key cannot leave the location.
+func (s folderStore) file(key string) (string, error) {
+	if key == "" {
+		return s.path, nil
+	}
+	local := filepath.FromSlash(key)
+	if !filepath.IsLocal(local) {
+		return "", fmt.Errorf("key %q leaves its artifact", key)
+	}
+	return filepath.Join(s.path, local), nil
+}
+
+func (s folderStore) Stat(_ context.Context, key string) (Info, error) {
+	file, err := s.file(key)
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return Info{}, err
+	}
+	if info.IsDir() {
+		return Info{Size: -1, Tree: true}, nil
+	}
+	return Info{Size: info.Size()}, nil
+}
+
+func (s folderStore) Get(_ context.Context, key string) (io.ReadCloser, error) {
+	file, err := s.file(key)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s %w", file, ErrTree)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (s folderStore) Put(_ context.Context, key string, r io.Reader, _ int64) error {
+	file, err := s.file(key)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), ".put-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(next, r)
+	err = errors.Join(err, next.Chmod(0o644), next.Close())
+	if err == nil {
+		err = replace(next.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return nil
+}
+
+// replace renames, also where a folder is in the way.
+func replace(from, to string) error {
+	err := os.Rename(from, to)
+	if err == nil {
+		return nil
+	}
+	if _, e := os.Lstat(to); e != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+func (s folderStore) Delete(_ context.Context, key string) error {
+	file, err := s.file(key)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(file)
+}
+
+func (s folderStore) List(ctx context.Context, key string) ([]Info, error) {
+	base, err := s.file(key)
+	if err != nil {
+		return nil, err
+	}
+	var found []Info
+	err = filepath.WalkDir(base, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if d.IsDir() || name == base {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(base, name)
+		if err != nil {
+			return err
+		}
+		found = append(found, Info{Key: filepath.ToSlash(rel), Size: info.Size()})
+		return nil
+	})
+	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Key, b.Key) })
+	return found, err
+}
+
+func (s folderStore) GetTree(ctx context.Context, key, local string) error {
+	file, err := s.file(key)
+	if err != nil {
+		return err
+	}
+	resolved, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	return copyTree(ctx, resolved, local)
+}
+
+func (s folderStore) PutTree(ctx context.Context, key, local string) error {
+	file, err := s.file(key)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	next, err := os.MkdirTemp(filepath.Dir(file), ".put-*")
+	if err != nil {
+		return err
+	}
+	tree := filepath.Join(next, "tree")
+	err = copyTree(ctx, local, tree)
+	if err == nil {
+		err = replace(tree, file)
+	}
+	return errors.Join(err, os.RemoveAll(next))
+}
