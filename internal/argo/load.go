@@ -1,0 +1,136 @@
+package argo
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Source is a file's name, for messages, and content.
+type Source struct {
+	Name string
+	Data []byte
+}
+
+// apiVersionForm finds Argo's API version in a text that may not be YAML.
+var apiVersionForm = regexp.MustCompile(`(?m)^\s*\{?\s*["']?apiVersion["']?\s*:\s*["']?argoproj\.io/`)
+
+// IsArgo says whether some document of a file is of Argo's API, also where the file is not valid otherwise.
+func IsArgo(data []byte) bool {
+	if len(data) > maxBytes || !bytes.Contains(data, []byte(Group+"/")) {
+		return false
+	}
+	docs, _, err := parseDocuments(data)
+	for _, d := range docs {
+		for _, d := range expand(d) {
+			if strings.HasPrefix(d.str("apiVersion"), Group+"/") {
+				return true
+			}
+		}
+	}
+	return err != nil && apiVersionForm.Match(data)
+}
+
+// document is one object of a file.
+type document struct {
+	file string
+	// prefix goes before paths: "document 2: " in a file of several.
+	prefix string
+	tree   *node
+	kind   string
+	name   string
+	// object is a pointer to one of our types or Kubernetes'; nil for kinds that nothing here looks at.
+	object any
+	// sound is false where fields were unknown or of a wrong type.
+	sound bool
+	main  bool
+}
+
+// Bundle is what was read: the object to run and all that it may refer to.
+type Bundle struct {
+	docs     []*document
+	problems Problems
+
+	// Templates and ClusterTemplates by name.
+	Templates        map[string]*WorkflowTemplate
+	ClusterTemplates map[string]*WorkflowTemplate
+	// ConfigMaps and Secrets are the values by name and key.
+	ConfigMaps map[string]map[string]string
+	Secrets    map[string]map[string]string
+
+	// run is the document to run; nil where there is none. origin tells where templates were written.
+	run    *document
+	origin map[*WorkflowTemplate]*document
+}
+
+// Load reads the main source, which has the object to run, and others with what that refers to. What is wrong with
+// single fields is kept for [Bundle.Validate]; the error, [Problems], is for texts that could not be read at all.
+func Load(main Source, others []Source) (*Bundle, error) {
+	b := &Bundle{
+		Templates: map[string]*WorkflowTemplate{}, ClusterTemplates: map[string]*WorkflowTemplate{},
+		ConfigMaps: map[string]map[string]string{}, Secrets: map[string]map[string]string{},
+		origin: map[*WorkflowTemplate]*document{},
+	}
+	var unreadable Problems
+	for i, src := range append([]Source{main}, others...) {
+		trees, notes, err := parseDocuments(src.Data)
+		for _, n := range notes {
+			b.problems = append(b.problems, Problem{File: src.Name, Line: n.line, Message: n.text, Warning: true})
+		}
+		if err != nil {
+			unreadable = append(unreadable, syntaxProblem(src.Name, err))
+			continue
+		}
+		var docs []*node
+		for _, t := range trees {
+			docs = append(docs, expand(t)...)
+		}
+		if len(docs) == 0 && i == 0 {
+			unreadable = append(unreadable, Problem{File: src.Name, Message: "is empty; it should hold an object with apiVersion, kind, metadata and spec"})
+		}
+		for j, t := range docs {
+			d := &document{file: src.Name, tree: t, main: i == 0}
+			if len(docs) > 1 {
+				d.prefix = fmt.Sprintf("document %d: ", j+1)
+			}
+			b.read(d)
+			b.docs = append(b.docs, d)
+		}
+	}
+	if len(unreadable) > 0 {
+		return nil, append(unreadable, b.problems.Errors()...)
+	}
+	b.choose()
+	return b, nil
+}
+
+var lineForm = regexp.MustCompile(`line (\d+): `)
+
+func syntaxProblem(file string, err error) Problem {
+	p := Problem{File: file, Message: err.Error()}
+	if m := lineForm.FindStringSubmatch(p.Message); m != nil {
+		_, _ = fmt.Sscan(m[1], &p.Line)
+		p.Message = strings.Replace(p.Message, m[0], "", 1)
+	}
+	return p
+}
+
+// expand gives the objects of a list object, or the document itself.
+func expand(n *node) []*node {
+	items := n.get("items")
+	if !strings.HasSuffix(n.str("kind"), "List") || items == nil || items.kind != listNode {
+		return []*node{n}
+	}
+	return items.items
+}
+
+// problem adds a problem of a document.
+func (b *Bundle) problem(d *document, p Problem) {
+	p.File = d.file
+	if p.Line == 0 {
+		p.Line = d.tree.lineOf(p.Path)
+	}
+	p.Path = d.prefix + p.Path
+	b.problems = append(b.problems, p)
+}

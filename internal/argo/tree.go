@@ -1,0 +1,172 @@
+package argo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// nodeKind is the kind of a JSON value.
+type nodeKind byte
+
+const (
+	nullNode nodeKind = iota
+	boolNode
+	numberNode
+	stringNode
+	listNode
+	mapNode
+)
+
+// kindNames are for messages.
+var kindNames = [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}
+
+func (k nodeKind) String() string { return kindNames[k] }
+
+// node is a JSON value that knows where in its file it stands.
+type node struct {
+	kind nodeKind
+	line int
+	// text is a string's value, a number's JSON, or "true" and "false".
+	text string
+	// items of a list, or values of an object, whose keys are in keys.
+	items []*node
+	keys  []string
+	// dropped values are left out of the JSON: what is wrong with them has been reported.
+	dropped bool
+}
+
+// get gives an object's value, or nil.
+func (n *node) get(key string) *node {
+	if n == nil || n.kind != mapNode {
+		return nil
+	}
+	for i, k := range n.keys {
+		if k == key {
+			return n.items[i]
+		}
+	}
+	return nil
+}
+
+// str gives an object's string value, or "".
+func (n *node) str(key string) string {
+	if v := n.get(key); v != nil && v.kind == stringNode {
+		return v.text
+	}
+	return ""
+}
+
+// write appends the value's JSON.
+func (n *node) write(b *bytes.Buffer) {
+	switch n.kind {
+	case nullNode:
+		b.WriteString("null")
+	case boolNode, numberNode:
+		b.WriteString(n.text)
+	case stringNode:
+		quoted, _ := json.Marshal(n.text) // a string always has a JSON form
+		b.Write(quoted)
+	case listNode:
+		b.WriteByte('[')
+		n.each(func(first bool, _ string, v *node) {
+			if !first {
+				b.WriteByte(',')
+			}
+			v.write(b)
+		})
+		b.WriteByte(']')
+	case mapNode:
+		b.WriteByte('{')
+		n.each(func(first bool, key string, v *node) {
+			if !first {
+				b.WriteByte(',')
+			}
+			quoted, _ := json.Marshal(key)
+			b.Write(quoted)
+			b.WriteByte(':')
+			v.write(b)
+		})
+		b.WriteByte('}')
+	}
+}
+
+// each calls f for all values that are not dropped.
+func (n *node) each(f func(first bool, key string, v *node)) {
+	first := true
+	for i, v := range n.items {
+		if v.dropped {
+			continue
+		}
+		key := ""
+		if n.kind == mapNode {
+			key = n.keys[i]
+		}
+		f(first, key, v)
+		first = false
+	}
+}
+
+// json gives the value's JSON.
+func (n *node) json() []byte {
+	var b bytes.Buffer
+	n.write(&b)
+	return b.Bytes()
+}
+
+// lineOf finds the line of the longest prefix of a path ("spec.templates[2].name") that exists.
+func (n *node) lineOf(path string) int {
+	line := n.line
+	for path != "" {
+		var next *node
+		if path[0] == '[' {
+			end := 1
+			for end < len(path) && path[end] != ']' {
+				end++
+			}
+			if i, err := strconv.Atoi(path[1:end]); err == nil && n.kind == listNode && i < len(n.items) {
+				next = n.items[i]
+			}
+			path = path[min(end+1, len(path)):]
+		} else {
+			next, path = n.longestKey(path)
+		}
+		if next == nil {
+			return line
+		}
+		n, line = next, next.line
+		if path != "" && path[0] == '.' {
+			path = path[1:]
+		}
+	}
+	return line
+}
+
+// longestKey follows the longest key that begins the path: keys of objects may have dots in them.
+func (n *node) longestKey(path string) (*node, string) {
+	if n.kind != mapNode {
+		return nil, ""
+	}
+	best := -1
+	for i, k := range n.keys {
+		if len(k) <= len(path) && path[:len(k)] == k && (len(k) == len(path) || path[len(k)] == '.' || path[len(k)] == '[') {
+			if best < 0 || len(k) > len(n.keys[best]) {
+				best = i
+			}
+		}
+	}
+	if best < 0 {
+		return nil, ""
+	}
+	return n.items[best], path[len(n.keys[best]):]
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
