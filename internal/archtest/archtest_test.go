@@ -93,7 +93,7 @@ func TestRulesFindOffenders(t *testing.T) {
 		{ImportPath: Module + "/internal/engine/sub", Imports: []string{Module + "/internal/engine", Module + "/internal/program", "os"}, Deps: []string{"os", "k8s.io/api/core/v1"}},
 		{ImportPath: Module + "/internal/lost"},
 	}
-	source, err := parse("internal/engine", "x.go", []byte("package engine\nimport (\n\"os\"\nclock \"time\"\n_ \"modernc.org/sqlite\"\n)\nvar _ = os.Getenv(\"X\")\nvar _ = clock.Now()\n"))
+	source, err := parse("internal/engine", "x.go", []byte("package engine\nimport (\n\"os\"\nclock \"time\"\n\"math/rand/v2\"\n_ \"modernc.org/sqlite\"\n)\nvar _ = os.Getenv(\"X\")\nvar _ = clock.Now()\nvar _ = rand.IntN(3)\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRulesFindOffenders(t *testing.T) {
 		},
 		"uses": {
 			got:  CheckUses(Uses(), []Source{source}),
-			want: []string{"internal/engine/x.go:7 uses os.Getenv", "internal/engine/x.go:8 uses time.Now"},
+			want: []string{"internal/engine/x.go:8 uses os.Getenv", "internal/engine/x.go:9 uses time.Now", "internal/engine/x.go:10 uses math/rand/v2.IntN"},
 		},
 		"single": {
 			got:  CheckSingle(Single(), []Source{source, {Folder: "internal/store", Name: "s.go", Paths: []string{"modernc.org/sqlite"}}}),

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -44,7 +45,24 @@ func Uses() []Use {
 			NotIn: []string{"internal/engine", "internal/expr", "internal/program"},
 			Why:   "time and chance come in with events",
 		},
+		{
+			Calls: globalRandom(),
+			NotIn: []string{"internal/engine", "internal/expr", "internal/program"},
+			Why:   "chance comes in with events: make a generator from the event's seed",
+		},
 	}
+}
+
+// globalRandom are the functions of math/rand/v2 that draw from the process' own source.
+func globalRandom() []string {
+	var calls []string
+	for _, name := range []string{
+		"ExpFloat64", "Float32", "Float64", "Int", "Int32", "Int32N", "Int64", "Int64N", "IntN", "N", "NormFloat64", "Perm", "Shuffle",
+		"Uint", "Uint32", "Uint32N", "Uint64", "Uint64N", "UintN",
+	} {
+		calls = append(calls, "math/rand/v2."+name)
+	}
+	return calls
 }
 
 // Single names packages that exactly one file of the module may import.
@@ -90,6 +108,8 @@ func Parse(p Package) ([]Source, error) {
 	return sources, nil
 }
 
+var version = regexp.MustCompile(`^v[0-9]+$`)
+
 func parse(folder, name string, text []byte) (Source, error) {
 	positions := token.NewFileSet()
 	file, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
@@ -107,6 +127,9 @@ func parse(folder, name string, text []byte) (Source, error) {
 		}
 		source.Paths = append(source.Paths, path)
 		local := filepath.Base(path)
+		if version.MatchString(local) { // a major version is no name: math/rand/v2 is rand
+			local = filepath.Base(filepath.Dir(path))
+		}
 		if spec.Name != nil {
 			local = spec.Name.Name
 		}
