@@ -117,17 +117,27 @@ type Node struct {
 	// Children are the direct children in order of creation.
 	Children []NodeID `json:"children,omitempty"`
 
+	// Retried counts how often a person had the node's task run again; Dropped marks nodes that such a retry replaced.
+	Retried int  `json:"retried,omitempty"`
+	Dropped bool `json:"dropped,omitempty"`
+	// Identity is the path under which the backend knows the attempt, where that is not Path: an attempt that became
+	// the first of several because a Post hook asked for another.
+	Identity string `json:"identity,omitempty"`
+
 	// call and template are bound again after a load, by site.
 	call     *program.Call
 	template *program.Template
 	site     site
-	work     work
+	work     *work
+	changed  bool
 }
 
 // HookCall is one point of one hook for one node.
 type HookCall struct {
-	Hook  string    `json:"hook"`
-	Point Point     `json:"point"`
+	Hook  string `json:"hook"`
+	Point Point  `json:"point"`
+	// Scope is Task, Graph or Workflow.
+	Scope string    `json:"scope"`
 	Asked time.Time `json:"asked"`
 	// Answered is zero while it waits.
 	Answered time.Time `json:"answered,omitzero"`

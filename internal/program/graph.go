@@ -70,7 +70,8 @@ type Lifecycle struct {
 
 // Condition is a source text in one of its language's forms.
 type Condition struct {
-	// Form is "when" (Argo's old comparison language, after substitution), "expression" (expr-lang or CEL without braces).
+	// Form is "when" (Argo's old comparison language, after substitution), "expression" (expr-lang without braces) or
+	// "cel" (KFP's trigger policy: inputs.* in it are the call's own resolved inputs, not those of the graph around it).
 	Form   string `json:"form"`
 	Source string `json:"source"`
 }
@@ -121,6 +122,8 @@ type Loop struct {
 	Sequence  *Sequence `json:"sequence,omitempty"`
 	// Parallelism limits how many items run at once; 0 is no limit.
 	Parallelism int64 `json:"parallelism,omitempty"`
+	// EmptySucceeds makes a loop over nothing succeed (KFP); else it is skipped (Argo).
+	EmptySucceeds bool `json:"emptySucceeds,omitempty"`
 }
 
 // Sequence counts: Count items from Start, or Start to End inclusive, either way up or down. All may hold placeholders.

@@ -94,6 +94,8 @@ type Output struct {
 	From       *Binding `json:"from,omitempty"`
 	Default    *Binding `json:"default,omitempty"`
 	GlobalName string   `json:"globalName,omitempty"`
+	// Optional outputs may stay without a value where what gives them was skipped.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // OutputArtifact declares an output artifact.

@@ -1,0 +1,400 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// The scopes of a hook.
+const (
+	taskScope     = "Task"
+	graphScopeOf  = "Graph"
+	workflowScope = "Workflow"
+)
+
+// askNext asks the next Pre hook of a node, or lets the node proceed. The order has two rounds: hooks of the workflow,
+// for the root alone, then those of the node's own kind; Post goes through it backwards.
+func (x *step) askNext(n *Node) {
+	hooks := x.s.Run.Hooks
+	w := n.work
+	for ; w.Hook < 2*len(hooks); w.Hook++ {
+		h, scope := x.hookAt(n, w.Hook)
+		if h == nil || !h.Pre {
+			continue
+		}
+		ok, err := x.applies(h, n)
+		if err != nil {
+			x.preFailed(n, h, err.Error())
+			return
+		}
+		if !ok {
+			continue
+		}
+		x.ask(n, h, Pre, scope)
+		return
+	}
+	x.proceed(n)
+}
+
+// hookAt gives the hook at a place in the order, nil where it is none of this node's.
+func (x *step) hookAt(n *Node, i int) (*Hook, string) {
+	hooks := x.s.Run.Hooks
+	if i < len(hooks) {
+		if h := &hooks[i]; h.Workflow && n.site.From == fromEntry && n.Parent == 0 {
+			return h, workflowScope
+		}
+		return nil, ""
+	}
+	h := &hooks[i-len(hooks)]
+	switch {
+	case h.Cache && n.Kind == Leaf && x.cacheOf(n) == nil:
+		return nil, ""
+	case n.Kind == Leaf && h.Task:
+		return h, taskScope
+	case n.Kind == GraphNode && h.Graph:
+		return h, graphScopeOf
+	}
+	return nil, ""
+}
+
+func (x *step) cacheOf(n *Node) *program.Cache {
+	if n.call != nil && n.call.Cache != nil {
+		return n.call.Cache
+	}
+	if n.template != nil {
+		return n.template.Cache
+	}
+	return nil
+}
+
+// applies evaluates a hook's match conditions.
+func (x *step) applies(h *Hook, n *Node) (bool, error) {
+	if len(h.Match) == 0 {
+		return true, nil
+	}
+	ok, err := x.m.match(h.Match, x.facts(n))
+	if err != nil {
+		return false, fmt.Errorf("matchConditions: %w", err)
+	}
+	return ok, nil
+}
+
+// facts are what match conditions can read.
+func (x *step) facts(n *Node) map[string]any {
+	s := x.s
+	task := map[string]any{
+		"name": n.Name, "path": n.Path, "attempt": int64(n.Attempt), "template": "", "kind": "",
+		"labels": map[string]any{}, "annotations": map[string]any{},
+		"inputs": map[string]any{"parameters": orEmpty(n.Inputs.Parameters)},
+	}
+	if n.call != nil && n.call.Name != "" {
+		task["name"] = n.call.Name
+	}
+	if t := n.template; t != nil {
+		task["template"] = t.Name
+		task["labels"], task["annotations"] = anyMap(t.Labels), anyMap(t.Annotations)
+		switch {
+		case t.Task != nil:
+			task["kind"] = string(t.Task.Kind)
+		case t.Graph != nil:
+			task["kind"] = "graph"
+		case t.Suspend != nil:
+			task["kind"] = "suspend"
+		}
+	}
+	return map[string]any{
+		"task": task,
+		"workflow": map[string]any{
+			"name": s.Run.Name, "namespace": s.Run.Namespace, "uid": s.Run.UID,
+			"labels": anyMap(s.Run.Labels), "annotations": anyMap(s.Run.Annotations), "parameters": orEmpty(s.Parameters),
+		},
+	}
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+func anyMap(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// ask records a review and puts it.
+func (x *step) ask(n *Node, h *Hook, point Point, scope string) {
+	if point == Pre {
+		n.Stage = StagePre
+	} else {
+		n.Stage = StagePost
+	}
+	n.Message = "waiting for hook " + h.Name
+	n.Hooks = append(n.Hooks, HookCall{Hook: h.Name, Point: point, Scope: scope, Asked: x.now})
+	n.work.Asking, n.work.Review = true, len(n.Hooks)-1
+	x.s.touch(n)
+	x.emit(x.review(n))
+}
+
+// review is the command for the review that a node waits for.
+func (x *step) review(n *Node) AskHook {
+	hc := &n.Hooks[n.work.Review]
+	cmd := AskHook{
+		Node: n.ID, Point: hc.Point, Hook: hc.Hook, Scope: hc.Scope, Asked: hc.Asked,
+		UID:  reviewUID(x.s.Run.UID, n.identity(), hc),
+		Path: n.Path, Name: n.Name, Attempt: n.Attempt, Template: n.template, Call: n.call, Inputs: n.Inputs,
+	}
+	if places, _, err := x.places(n); err == nil && n.Kind == Leaf {
+		cmd.OutputArtifacts = places
+	}
+	if h := x.hook(hc.Hook); h != nil && h.Cache {
+		cmd.Cache = x.resolvedCache(n)
+	}
+	if hc.Point == Post {
+		r := *n.work.Result
+		r.Started = n.Started
+		cmd.Result = &r
+		cmd.Final = !n.work.Again
+		for i := range n.Hooks {
+			if p := &n.Hooks[i]; p.Hook == hc.Hook && p.Point == Pre && p.Scope == hc.Scope {
+				cmd.State = p.Answer.State
+			}
+		}
+		cmd.Notify = x.s.Shutdown == "Terminate"
+	}
+	return cmd
+}
+
+// reviewUID is the same for every retry of one point of one attempt, and for no other.
+func reviewUID(run, path string, hc *HookCall) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%s", run, path, hc.Point, hc.Hook, hc.Scope))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+func (x *step) hook(name string) *Hook {
+	for i := range x.s.Run.Hooks {
+		if x.s.Run.Hooks[i].Name == name {
+			return &x.s.Run.Hooks[i]
+		}
+	}
+	return nil
+}
+
+// resolvedCache is the node's cache request with its texts resolved; one that cannot be resolved has no key.
+func (x *step) resolvedCache(n *Node) *program.Cache {
+	c := x.cacheOf(n)
+	if c == nil {
+		return nil
+	}
+	out := *c
+	sc := x.leafScope(n)
+	for _, t := range []*string{&out.Name, &out.Key, &out.MaxAge} {
+		v, err := x.m.lang.Text(*t, x.env(sc))
+		if err != nil {
+			out.Key = ""
+			return &out
+		}
+		*t = v
+	}
+	return &out
+}
+
+// answered takes a hook's answer. One for a review that is not waited for is late or repeated, and dropped.
+func (x *step) answered(e Answered) {
+	n := x.live(e.Node)
+	if n == nil || !n.work.Asking {
+		return
+	}
+	hc := &n.Hooks[n.work.Review]
+	if hc.Hook != e.Hook || hc.Point != e.Point {
+		return
+	}
+	n.work.Asking = false
+	hc.Answered, hc.Answer, hc.Failure = x.now, e.Answer, e.Failure
+	n.Message = ""
+	x.s.touch(n)
+	h := x.hook(e.Hook)
+	if h == nil {
+		h = &Hook{Name: e.Hook}
+	}
+	if e.Point == Pre {
+		x.preAnswered(n, h, hc)
+	} else {
+		x.postAnswered(n, h, hc)
+	}
+}
+
+func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
+	if hc.Failure != "" {
+		x.preFailed(n, h, hc.Failure)
+		return
+	}
+	a := &hc.Answer
+	if h.Cache {
+		hit := a.Decision == DecideReuse
+		n.CacheHit = &hit
+	}
+	if a.Inputs != nil {
+		n.Inputs = n.Inputs.with(a.Inputs)
+	}
+	switch a.Decision {
+	case DecideReuse:
+		out := Outputs{}
+		if a.Outputs != nil {
+			out = *a.Outputs
+		}
+		r := Result{Phase: SucceededPhase, Outputs: out, Reused: true, Message: a.Message}
+		if missing := x.missingOutput(n, &out); missing != "" {
+			r = Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: reuse without %s, which template %s declares", h.Name, missing, n.template.Name)}
+		}
+		x.conclude(n, r)
+	case DecideSkip:
+		x.conclude(n, Result{Phase: SkippedPhase, Message: or(a.Message, "skipped by hook "+h.Name)})
+	case DecideFail:
+		x.conclude(n, Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name)})
+	default:
+		n.work.Hook++
+		x.askNext(n)
+	}
+}
+
+func (x *step) preFailed(n *Node, h *Hook, why string) {
+	if h.Ignore {
+		n.work.Hook++
+		x.askNext(n)
+		return
+	}
+	x.conclude(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, why)})
+}
+
+// postNext asks the next Post hook of a node whose own work has ended, or closes the node.
+func (x *step) postNext(n *Node) {
+	w := n.work
+	for ; w.Hook > 0; w.Hook-- {
+		h, scope := x.hookAt(n, w.Hook-1)
+		if h == nil || !h.Post || !x.getsPost(n, h, scope) {
+			continue
+		}
+		x.ask(n, h, Post, scope)
+		if x.s.Shutdown == "Terminate" {
+			// Told once; nothing waits.
+			w.Asking = false
+			n.Message = w.Result.Message
+			continue
+		}
+		return
+	}
+	x.closed(n)
+}
+
+// getsPost says whether a hook is asked at Post: its Pre has answered, or it has none and its conditions hold.
+func (x *step) getsPost(n *Node, h *Hook, scope string) bool {
+	if !h.Pre {
+		ok, err := x.applies(h, n)
+		return ok && err == nil
+	}
+	for i := range n.Hooks {
+		hc := &n.Hooks[i]
+		if hc.Hook == h.Name && hc.Point == Pre && hc.Scope == scope && !hc.Answered.IsZero() && hc.Failure == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *step) postAnswered(n *Node, h *Hook, hc *HookCall) {
+	w := n.work
+	r := w.Result
+	n.Message = r.Message
+	a := &hc.Answer
+	switch {
+	case hc.Failure != "" && !h.Ignore:
+		x.changeResult(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, hc.Failure), ExitCode: r.ExitCode, Outputs: r.Outputs})
+	case hc.Failure != "":
+	case a.Decision == DecideFail:
+		x.changeResult(n, Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name), ExitCode: r.ExitCode, Outputs: r.Outputs})
+	case a.Decision == DecideRetry:
+		x.changeResult(n, Result{Phase: FailedPhase, Message: or(a.Message, "hook "+h.Name+" asked for another attempt"), ExitCode: r.ExitCode})
+		x.retryForHook(n, h)
+	default:
+		if a.Outputs != nil {
+			r.Outputs = r.Outputs.with(a.Outputs)
+			n.Outputs = r.Outputs
+		}
+	}
+	w.Hook--
+	x.postNext(n)
+}
+
+// changeResult replaces a node's result and decides anew whether another attempt follows.
+func (x *step) changeResult(n *Node, r Result) {
+	n.work.Result = &r
+	n.Message, n.Outputs, n.Reused = r.Message, r.Outputs, false
+	x.decideRetry(n)
+}
+
+// retryForHook grants the attempt that a Post hook asked for: within the retry policy's limit, or the hook's own.
+func (x *step) retryForHook(n *Node, h *Hook) {
+	w := n.work
+	parent := x.s.Node(n.Parent)
+	reviews := &w.Reviews
+	if parent != nil && parent.Kind == RetryNode && n.site.From == fromParent {
+		if x.policy(parent) != nil {
+			return // decideRetry has applied it
+		}
+		reviews = &parent.work.Reviews
+	}
+	most := h.MaxRetries
+	if most == 0 {
+		most = 1
+	}
+	if *reviews < most && x.refused(parent, n.Exit) == "" {
+		*reviews++
+		w.Again, w.Why = true, ""
+	}
+}
+
+// with gives inputs where some are replaced; the receiver is left alone, since attempts share it.
+func (in Inputs) with(r *Inputs) Inputs {
+	if len(r.Parameters) > 0 {
+		in.Parameters = maps.Clone(in.Parameters)
+		if in.Parameters == nil {
+			in.Parameters = map[string]any{}
+		}
+		for k, v := range r.Parameters {
+			in.Parameters[k] = normal(v)
+		}
+	}
+	if len(r.Artifacts) > 0 {
+		in.Artifacts = maps.Clone(in.Artifacts)
+		if in.Artifacts == nil {
+			in.Artifacts = map[string][]program.Artifact{}
+		}
+		maps.Copy(in.Artifacts, r.Artifacts)
+	}
+	return in
+}
+
+func (out Outputs) with(r *Outputs) Outputs {
+	replaced := Inputs{Parameters: out.Parameters, Artifacts: out.Artifacts}.with(&Inputs{Parameters: r.Parameters, Artifacts: r.Artifacts})
+	out.Parameters, out.Artifacts = replaced.Parameters, replaced.Artifacts
+	if r.Result != nil {
+		out.Result = r.Result
+	}
+	return out
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,97 @@
+package engine
+
+import "github.com/sluice-ml/sluice/internal/program"
+
+// subscribed gives the lifecycle calls that watch a node: those of its call, for the node that stands for the call or
+// for one item of its loop.
+func (x *step) subscribed(n *Node) []program.Lifecycle {
+	if n.call == nil || len(n.call.Lifecycle) == 0 || n.Kind == LoopNode || n.Kind == Round || n.Kind == AbsentNode {
+		return nil
+	}
+	if n.site.From == fromParent && x.s.Node(n.Parent).Kind != LoopNode {
+		return nil
+	}
+	return n.call.Lifecycle
+}
+
+// watch starts the calls whose expression has become true with a node's new status, each once.
+func (x *step) watch(n *Node, status string) {
+	calls := x.subscribed(n)
+	if calls == nil {
+		return
+	}
+	for i := range calls {
+		l := &calls[i]
+		if l.Exit || i >= 64 || n.work.Fired&(1<<i) != 0 {
+			continue
+		}
+		sc := x.callScope(n)
+		sc.status = status
+		ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: l.Expression}, x.env(sc))
+		if err != nil {
+			// Upstream, too, goes on: what the expression reads may not be there yet.
+			continue
+		}
+		if ok {
+			x.call(n, i, l, sc)
+		}
+	}
+}
+
+// runExitCalls starts a node's exit handlers.
+func (x *step) runExitCalls(n *Node) {
+	calls := x.subscribed(n)
+	for i := range calls {
+		if l := &calls[i]; l.Exit && i < 64 && n.work.Fired&(1<<i) == 0 {
+			sc := x.callScope(n)
+			sc.status = string(n.Phase)
+			x.call(n, i, l, sc)
+		}
+	}
+}
+
+func (x *step) call(n *Node, i int, l *program.Lifecycle, sc *scope) {
+	if x.refused(n, l.Exit || n.Exit) != "" {
+		return
+	}
+	n.work.Fired |= 1 << i
+	suffix := ".hooks." + l.Name
+	if l.Exit {
+		suffix = ".onExit"
+	}
+	p := x.plan(sc, &l.Call, site{From: fromLifecycle, Index: i}, n.Path+suffix, n.Name+suffix)
+	p.hooked, p.exit = true, l.Exit || n.Exit
+	n.work.Calls++
+	x.commit(n, &p)
+}
+
+// runLifecycle starts the calls that watch the workflow as a whole.
+func (x *step) runLifecycle(status string) {
+	calls := x.m.program.Lifecycle
+	for i := range calls {
+		l := &calls[i]
+		if i >= 64 || x.s.own.Fired&(1<<i) != 0 || (l.Exit && status == string(RunningPhase)) {
+			continue
+		}
+		sc := x.runScope()
+		sc.status = status
+		if !l.Exit {
+			ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: l.Expression}, x.env(sc))
+			if err != nil || !ok {
+				continue
+			}
+		}
+		if x.refused(nil, l.Exit) != "" {
+			continue
+		}
+		x.s.own.Fired |= 1 << i
+		path := x.s.Run.Name + ".hooks." + l.Name
+		if l.Exit {
+			path = x.s.Run.Name + ".onExit"
+		}
+		p := x.plan(sc, &l.Call, site{From: fromRun, Index: i}, path, path)
+		p.hooked, p.exit = true, l.Exit
+		x.s.own.Calls++
+		x.commit(nil, &p)
+	}
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// slots gives whose parallelism limit a node is under: its loop's, else its graph's; nil where there is none.
+func (x *step) slots(n *Node) (*work, int64) {
+	if n.site.From != fromCall && n.site.From != fromParent {
+		return nil, 0
+	}
+	p := x.s.Node(n.Parent)
+	if p != nil && p.Kind == LoopNode && p.call.Loop.Parallelism > 0 {
+		return p.work, p.call.Loop.Parallelism
+	}
+	for p != nil && (p.Kind == Round || p.Kind == LoopNode) {
+		p = x.s.Node(p.Parent)
+	}
+	if p != nil && p.Kind == GraphNode && p.template.Parallelism > 0 {
+		return p.work, p.template.Parallelism
+	}
+	return nil, 0
+}
+
+// freeSlot gives a node's slot to the next that waits.
+func (x *step) freeSlot(n *Node) {
+	if !n.work.Slotted {
+		return
+	}
+	n.work.Slotted = false
+	owner, limit := x.slots(n)
+	if owner == nil {
+		return
+	}
+	owner.Active--
+	for len(owner.Queue) > 0 && int64(owner.Active) < limit {
+		next := x.live(owner.Queue[0])
+		owner.Queue = owner.Queue[1:]
+		if next == nil || next.Stage != StageSlot {
+			continue
+		}
+		owner.Active++
+		next.work.Slotted = true
+		x.lock(next)
+	}
+}
+
+// dropQueue omits what waits for a slot of a graph in which a call has failed (failFast).
+func (x *step) dropQueue(n *Node) {
+	queue := n.work.Queue
+	n.work.Queue = nil
+	for _, id := range queue {
+		if c := x.live(id); c != nil && c.Stage == StageSlot {
+			c.Phase, c.Message = OmittedPhase, "omitted: another task has failed (failFast)"
+			x.done(c)
+		}
+	}
+}
+
+// place starts a leaf when the run may have one more at once, and is not suspended.
+func (x *step) place(n *Node) {
+	limit := x.m.program.Parallelism
+	own := x.s.own
+	if x.s.Suspended || (limit > 0 && int64(own.Active) >= limit) {
+		n.Stage = StageSlot
+		own.Queue = append(own.Queue, n.ID)
+		x.s.touch(n)
+		return
+	}
+	own.Active++
+	n.work.Placed = true
+	x.launch(n)
+}
+
+func (x *step) freePlace(n *Node) {
+	if !n.work.Placed {
+		return
+	}
+	n.work.Placed = false
+	x.s.own.Active--
+	x.fillPlaces()
+}
+
+// fillPlaces starts leaves that wait for a place, in order.
+func (x *step) fillPlaces() {
+	own, limit := x.s.own, x.m.program.Parallelism
+	for len(own.Queue) > 0 && !x.s.Suspended && (limit == 0 || int64(own.Active) < limit) {
+		next := x.live(own.Queue[0])
+		own.Queue = own.Queue[1:]
+		if next == nil || next.Stage != StageSlot {
+			continue
+		}
+		own.Active++
+		next.work.Placed = true
+		x.launch(next)
+	}
+}
+
+// resolveLocks resolves the placeholders of locks, in one order for all, so that two nodes never wait for each other.
+func (x *step) resolveLocks(locks []program.Lock, sc *scope) ([]program.Lock, error) {
+	out := make([]program.Lock, len(locks))
+	for i, l := range locks {
+		for _, t := range []*string{&l.Namespace, &l.Name, &l.Key} {
+			v, err := x.m.lang.Text(*t, x.env(sc))
+			if err != nil {
+				return nil, fmt.Errorf("synchronization: %w", err)
+			}
+			*t = v
+		}
+		out[i] = l
+	}
+	return out, nil
+}
+
+func lockNames(locks []program.Lock) string {
+	names := make([]string, len(locks))
+	for i, l := range locks {
+		kind := "mutex"
+		if l.Semaphore {
+			kind = "semaphore"
+		}
+		names[i] = kind + " " + l.Name
+		if l.Key != "" {
+			names[i] += "/" + l.Key
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// acquired lets a node, or the run, go on with its locks.
+func (x *step) acquired(e Acquired) {
+	if e.Node == 0 {
+		if !x.s.own.Locked || x.s.Root != 0 || x.s.Phase.Ended() {
+			return
+		}
+		if e.Failure != "" {
+			x.endRun(ErrorPhase, e.Failure)
+			return
+		}
+		x.enterRoot()
+		return
+	}
+	n := x.live(e.Node)
+	if n == nil || n.Stage != StageLocks {
+		return
+	}
+	x.s.touch(n)
+	if e.Failure != "" {
+		x.conclude(n, Result{Phase: ErrorPhase, Message: e.Failure})
+		return
+	}
+	x.locked(n)
+}

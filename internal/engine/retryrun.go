@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// retryRun starts a failed run again. What succeeded stays as it is, recorded hook answers included; a failed task
+// starts anew under the same path, so the number of its attempt goes on where it was; a graph goes on where it stopped.
+func (x *step) retryRun(e RetryRun) error {
+	s := x.s
+	if !s.Phase.Ended() {
+		return fmt.Errorf("engine: the run has not ended")
+	}
+	restart := map[NodeID]bool{}
+	for _, id := range e.Restart {
+		if s.Node(id) == nil {
+			return fmt.Errorf("engine: there is no node %d to start again", id)
+		}
+		for n := s.Node(id); n != nil; n = s.Node(n.Parent) {
+			restart[n.ID] = true
+		}
+	}
+	root := s.Node(s.Root)
+	if root != nil && !root.Phase.Bad() && len(restart) == 0 && !s.Phase.Bad() {
+		return fmt.Errorf("engine: the run has succeeded: nothing is to be tried again")
+	}
+	s.Phase, s.Message, s.Shutdown, s.Suspended = RunningPhase, "", "", false
+	s.own = &work{}
+	s.ExitRoot = 0
+	if len(e.Parameters) > 0 {
+		for k, v := range e.Parameters {
+			s.Parameters[k] = normal(v)
+		}
+	}
+	s.touchRun()
+	if x.m.program.Deadline > 0 {
+		s.own.Deadline = x.now.Add(time.Duration(x.m.program.Deadline) * time.Second)
+		x.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer}, At: s.own.Deadline})
+	}
+	s.Finished = time.Time{}
+	r := &retrier{x: x, restart: restart}
+	switch {
+	case root == nil:
+		x.enterRoot()
+	case r.wanted(root):
+		s.Root = r.again(nil, root)
+	default:
+		// Only an exit handler failed: it runs once more.
+		x.rootDone(root)
+	}
+	return nil
+}
+
+// retrier walks over what has to run again: it costs as much as the run is large, once.
+type retrier struct {
+	x       *step
+	restart map[NodeID]bool
+}
+
+// wanted says whether a node is to run again, or something in it is.
+func (r *retrier) wanted(n *Node) bool {
+	return n.Phase.Bad() || n.Phase == OmittedPhase || r.restart[n.ID]
+}
+
+// again brings a node back to life and gives the ID of what stands for it now.
+func (r *retrier) again(parent, n *Node) NodeID {
+	x := r.x
+	switch n.Kind {
+	case GraphNode:
+		if n.template.Graph.Stages != nil {
+			r.rounds(n)
+		} else {
+			r.graph(n)
+		}
+		return n.ID
+	case LoopNode:
+		r.reopen(n)
+		for _, id := range n.Children {
+			if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
+				n.work.Open++
+			} else if c.Phase == SucceededPhase {
+				n.work.Succeeded++
+			}
+		}
+		for _, id := range append([]NodeID(nil), n.Children...) {
+			if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
+				r.again(n, c)
+			}
+		}
+		return n.ID
+	case RetryNode:
+		r.reopen(n)
+		n.Started = x.now
+		x.nextAttempt(n, Result{})
+		return n.ID
+	}
+	return r.fresh(parent, n)
+}
+
+// reopen makes a done group run again.
+func (r *retrier) reopen(n *Node) {
+	w := &work{}
+	if n.work != nil {
+		w.Nodes, w.Branch = n.work.Nodes, n.work.Branch
+	}
+	n.work = w
+	n.Phase, n.Stage, n.Message = RunningPhase, StageRun, ""
+	n.Finished, n.Outputs, n.ExitCode = time.Time{}, Outputs{}, nil
+	r.x.s.touch(n)
+}
+
+// fresh runs a leaf, or a call that never became one, anew: a leaf keeps its inputs, its node and its path, and gets a
+// new identity for the backend.
+func (r *retrier) fresh(parent, n *Node) NodeID {
+	x := r.x
+	if n.Kind == AbsentNode {
+		return 0
+	}
+	n.Retried++
+	n.Identity = fmt.Sprintf("%s#%d", n.Path, n.Retried)
+	n.work = &work{}
+	n.Phase, n.Stage, n.Message, n.Reused, n.CacheHit = Pending, "", "", false, nil
+	n.Started, n.Finished, n.Outputs, n.ExitCode = x.now, time.Time{}, Outputs{}, nil
+	n.Hooks = nil
+	x.s.touch(n)
+	x.begin(n)
+	return n.ID
+}
+
+// graph goes on with a graph of dependencies: calls that succeeded count as ended; the others are decided once more.
+func (r *retrier) graph(n *Node) {
+	x := r.x
+	r.reopen(n)
+	g := n.template.Graph
+	sh, err := x.shape(n)
+	if err != nil || n.work.Nodes == nil {
+		n.work.Nodes = nil
+		x.enterGraph(n)
+		return
+	}
+	w := n.work
+	w.Needs = make([]int32, len(g.Calls))
+	w.Branch = make([]Phase, len(g.Calls))
+	// again holds the calls that run again: those that are wanted themselves, and all behind them that did not succeed.
+	again := make([]bool, len(g.Calls))
+	for i := range g.Calls {
+		c := x.s.Node(w.Nodes[i])
+		again[i] = c == nil || r.wanted(c)
+	}
+	for i := range g.Calls {
+		if c := x.s.Node(w.Nodes[i]); c != nil && r.restart[c.ID] {
+			r.spread(sh, i, again)
+		}
+	}
+	for i := range g.Calls {
+		if !sh.wanted[i] {
+			continue
+		}
+		if again[i] {
+			w.Open++
+		} else {
+			w.Branch[i] = x.branch(n, &g.Calls[i], x.s.Node(w.Nodes[i]))
+		}
+		for _, need := range g.Calls[i].Needs {
+			if again[need] {
+				w.Needs[i]++
+			}
+		}
+	}
+	if w.Open == 0 {
+		x.endGraph(n, sh)
+		return
+	}
+	old := append([]NodeID(nil), w.Nodes...)
+	for i := range g.Calls {
+		if !sh.wanted[i] || !again[i] {
+			continue
+		}
+		c := x.s.Node(old[i])
+		if c != nil && c.Kind != AbsentNode && !behind(g, i, again) {
+			w.Needs[i] = -1 // it goes on below, without being decided
+			continue
+		}
+		if c != nil {
+			r.drop(n, c)
+		}
+		w.Nodes[i] = 0
+	}
+	for i := range g.Calls {
+		if !sh.wanted[i] || !again[i] {
+			continue
+		}
+		switch {
+		case w.Needs[i] == -1:
+			w.Needs[i] = 0
+			r.again(n, x.s.Node(old[i]))
+		case w.Needs[i] == 0:
+			x.decide(n, i)
+		}
+	}
+}
+
+// behind says whether a call waits for another that runs again.
+func behind(g *program.Graph, i int, again []bool) bool {
+	for _, need := range g.Calls[i].Needs {
+		if again[need] {
+			return true
+		}
+	}
+	return false
+}
+
+// spread marks all calls behind a call.
+func (r *retrier) spread(sh *shape, i int, again []bool) {
+	for stack := []int{i}; len(stack) > 0; {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, d := range sh.dependants[i] {
+			if !again[d] {
+				again[d] = true
+				stack = append(stack, d)
+			}
+		}
+	}
+}
+
+// rounds goes on with a graph of stages: its failed round runs again, the later ones follow.
+func (r *retrier) rounds(n *Node) {
+	x := r.x
+	r.reopen(n)
+	var round *Node
+	for _, id := range append([]NodeID(nil), n.Children...) {
+		c := x.s.Node(id)
+		switch {
+		case c.Kind != Round:
+		case round == nil && r.wanted(c):
+			round = c
+		case round != nil:
+			r.drop(n, c)
+		}
+	}
+	if round == nil {
+		x.nextRound(n, len(n.Children))
+		return
+	}
+	if len(round.Children) == 0 { // it never started: its calls could not be resolved
+		r.drop(n, round)
+		x.nextRound(n, round.Index)
+		return
+	}
+	r.reopen(round)
+	var todo []*Node
+	for _, id := range round.Children {
+		if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
+			todo = append(todo, c)
+		}
+	}
+	round.work.Open = len(todo)
+	for _, c := range todo {
+		if c.Kind != AbsentNode {
+			r.again(round, c)
+			continue
+		}
+		call, index := c.call, c.site.Index
+		r.drop(round, c)
+		p := x.plan(x.graphScope(n), call, site{From: fromCall, Index: index}, round.Path+"."+call.Name, call.Name)
+		n.work.Nodes[index] = x.commit(round, &p).ID
+	}
+	if len(todo) == 0 {
+		x.endRound(round)
+	}
+}
+
+// drop takes a node and all below it out of the tree. Its place in the state stays, so that IDs keep their meaning.
+func (r *retrier) drop(parent, n *Node) {
+	for i, id := range parent.Children {
+		if id == n.ID {
+			parent.Children = append(parent.Children[:i:i], parent.Children[i+1:]...)
+			break
+		}
+	}
+	n.Dropped = true
+	r.x.s.touch(n)
+	r.x.s.touch(parent)
+	for _, id := range append([]NodeID(nil), n.Children...) {
+		r.drop(n, r.x.s.Node(id))
+	}
+}

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// refused says why nothing new may start below a node, "" if it may. Exit handlers still run after a stop, not after a
+// termination.
+func (x *step) refused(n *Node, exit bool) string {
+	if why := x.s.own.Stopping; why != "" && (!exit || x.s.Shutdown == "Terminate") {
+		return why
+	}
+	if exit {
+		return ""
+	}
+	for ; n != nil; n = x.s.Node(n.Parent) {
+		if n.work != nil && n.work.Stopping != "" {
+			return n.work.Stopping
+		}
+	}
+	return ""
+}
+
+// shutdown stops the run, or single nodes of it.
+func (x *step) shutdown(e Shutdown) {
+	s := x.s
+	if s.Phase.Ended() {
+		return
+	}
+	strategy := "Stop"
+	if e.Terminate {
+		strategy = "Terminate"
+	}
+	why := or(e.Message, fmt.Sprintf("Stopped with strategy '%s'", strategy))
+	if len(e.Nodes) > 0 {
+		for _, id := range e.Nodes {
+			if n := x.live(id); n != nil {
+				x.stopTree(n, why, e.Terminate)
+			}
+		}
+		return
+	}
+	if s.Shutdown == "" || e.Terminate {
+		s.Shutdown = strategy
+	}
+	s.Suspended = false
+	x.stopRun(why, e.Terminate)
+}
+
+// stopRun ends everything that is going on, exit handlers aside unless force is set.
+func (x *step) stopRun(why string, force bool) {
+	s := x.s
+	if s.own.Stopping == "" || force {
+		s.own.Stopping = why
+	}
+	s.touchRun()
+	if s.Root == 0 {
+		x.endRun(FailedPhase, why)
+		return
+	}
+	for _, n := range s.nodes[1:] {
+		if n != nil && n.Stage != StageDone && n.work != nil && (force || !x.inExit(n)) {
+			x.stopNode(n, why, force)
+		}
+	}
+}
+
+// inExit says whether a node belongs to an exit handler.
+func (x *step) inExit(n *Node) bool {
+	for ; n != nil; n = x.s.Node(n.Parent) {
+		if n.Exit {
+			return true
+		}
+	}
+	return false
+}
+
+// stopTree ends a node and all below it.
+func (x *step) stopTree(n *Node, why string, force bool) {
+	for stack := []*Node{n}; len(stack) > 0; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for i := len(n.Children) - 1; i >= 0; i-- {
+			if c := x.s.Node(n.Children[i]); c.Stage != StageDone && !(c.Hooked && c.Exit) {
+				stack = append(stack, c)
+			}
+		}
+		if n.Stage != StageDone && n.work != nil {
+			x.stopNode(n, why, force)
+		}
+	}
+}
+
+// stopNode ends one node: what has not started never will; what runs is told to stop and gives its result later.
+func (x *step) stopNode(n *Node, why string, force bool) {
+	w := n.work
+	if w.Stopping == "" {
+		w.Stopping = why
+	}
+	x.s.touch(n)
+	switch n.Stage {
+	case StageLocks, StageSlot, StagePre:
+		x.conclude(n, Result{Phase: FailedPhase, Message: why})
+	case StageBackoff:
+		n.Stage = StageRun
+		x.conclude(n, Result{Phase: FailedPhase, Message: why})
+	case StageRun:
+		if n.Kind != Leaf {
+			return // it ends when what is in it has
+		}
+		if n.template.Suspend != nil {
+			x.conclude(n, Result{Phase: FailedPhase, Message: why})
+			return
+		}
+		x.emit(StopTask{Node: n.ID, Path: n.identity(), Message: why, Force: force})
+	case StagePost:
+		if force && w.Asking {
+			x.giveUpPost(n)
+		}
+	}
+}
+
+// giveUpPost goes on without the answer of a Post hook.
+func (x *step) giveUpPost(n *Node) {
+	w := n.work
+	w.Asking = false
+	hc := &n.Hooks[w.Review]
+	hc.Failure = "not waited for: the run was terminated"
+	n.Message = w.Result.Message
+	w.Hook--
+	x.postNext(n)
+}
+
+// startDeadline sets the timer for a template's timeout or activeDeadlineSeconds, whichever is sooner.
+func (x *step) startDeadline(n *Node) error {
+	t := n.template
+	if t.Timeout == "" && t.Deadline == "" {
+		return nil
+	}
+	sc := x.leafScope(n)
+	var at time.Time
+	set := func(name, src string) error {
+		if src == "" {
+			return nil
+		}
+		text, err := x.m.lang.Text(src, x.env(sc))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		d, err := parseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if end := x.now.Add(d); d > 0 && (at.IsZero() || end.Before(at)) {
+			at = end
+		}
+		return nil
+	}
+	if err := set("timeout", t.Timeout); err != nil {
+		return err
+	}
+	if err := set("activeDeadlineSeconds", t.Deadline); err != nil {
+		return err
+	}
+	if !at.IsZero() {
+		n.work.Deadline = at
+		x.emit(SetTimer{Timer: Timer{n.ID, DeadlineTimer}, At: at})
+	}
+	return nil
+}
+
+func (x *step) cancelTimers(n *Node) {
+	if !n.work.Deadline.IsZero() {
+		n.work.Deadline = time.Time{}
+		x.emit(CancelTimer{Timer{n.ID, DeadlineTimer}})
+	}
+	if !n.work.Timer.IsZero() {
+		kind := BackoffTimer
+		if n.Kind == Leaf {
+			kind = SuspendTimer
+		}
+		n.work.Timer = time.Time{}
+		x.emit(CancelTimer{Timer{n.ID, kind}})
+	}
+}
+
+// fired acts on a timer. One that was cancelled meanwhile, or is early, changes nothing.
+func (x *step) fired(t Timer) {
+	if t.Node == 0 {
+		own := x.s.own
+		if t.Kind == DeadlineTimer && !own.Deadline.IsZero() && !x.now.Before(own.Deadline) && !x.s.Phase.Ended() {
+			own.Deadline = time.Time{}
+			own.Expired = true
+			x.stopRun("Max duration limit exceeded", false)
+		}
+		return
+	}
+	n := x.live(t.Node)
+	if n == nil {
+		return
+	}
+	w := n.work
+	switch {
+	case t.Kind == DeadlineTimer && !w.Deadline.IsZero() && !x.now.Before(w.Deadline):
+		w.Deadline = time.Time{}
+		w.Expired = true
+		why := "timeout"
+		if n.template.Timeout == "" {
+			why = "Pod was active on the node longer than the specified deadline"
+			if n.Kind == GraphNode {
+				why = "Max duration limit exceeded"
+			}
+		}
+		x.stopTree(n, why, false)
+	case t.Kind == SuspendTimer && !w.Timer.IsZero() && !x.now.Before(w.Timer) && n.Stage == StageRun:
+		w.Timer = time.Time{}
+		r := Result{Phase: SucceededPhase}
+		x.leafOutputs(n, &r)
+		x.conclude(n, r)
+	case t.Kind == BackoffTimer && n.Stage == StageBackoff && !x.now.Before(w.Timer):
+		w.Timer = time.Time{}
+		n.Message = ""
+		x.nextAttempt(n, Result{})
+	}
+}
+
+// resume ends suspended nodes and a suspended run.
+func (x *step) resume(e Resume) {
+	s := x.s
+	if s.Phase.Ended() {
+		return
+	}
+	if len(e.Nodes) == 0 {
+		if s.Suspended {
+			s.Suspended = false
+			s.touchRun()
+		}
+		for _, n := range s.nodes[1:] {
+			if n != nil && n.Kind == Leaf && n.Stage == StageRun && n.template.Suspend != nil {
+				x.resumeNode(n, e)
+			}
+		}
+	}
+	for _, id := range e.Nodes {
+		if n := x.live(id); n != nil && n.Kind == Leaf && n.Stage == StageRun && n.template.Suspend != nil {
+			x.resumeNode(n, e)
+		}
+	}
+	x.fillPlaces()
+}
+
+func (x *step) resumeNode(n *Node, e Resume) {
+	r := Result{Phase: SucceededPhase, Message: e.Message}
+	if e.Phase != "" && e.Phase.Ended() {
+		r.Phase = e.Phase
+	}
+	for i := range n.template.Outputs.Parameters {
+		o := &n.template.Outputs.Parameters[i]
+		if v, ok := e.Outputs[o.Name]; ok && o.Supplied {
+			if r.Outputs.Parameters == nil {
+				r.Outputs.Parameters = map[string]any{}
+			}
+			r.Outputs.Parameters[o.Name] = v
+		}
+	}
+	x.leafOutputs(n, &r)
+	if o := x.missingOutput(n, &r.Outputs); o != "" && r.Phase == SucceededPhase {
+		r.Phase, r.Message = ErrorPhase, "resumed without "+o+", which nobody supplied"
+	}
+	x.conclude(n, r)
+}

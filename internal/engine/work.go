@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// site says which call of the program a node is an invocation of, so that a loaded state can be bound to it again.
+type site struct {
+	From  origin `json:"from"`
+	Index int    `json:"index,omitempty"`
+	// Template is the key of the template that the call was bound to; empty for an inline one or none.
+	Template string `json:"template,omitempty"`
+}
+
+// origin is where a node's call stands.
+type origin string
+
+const (
+	fromEntry     origin = "entry"     // Program.Entry
+	fromExit      origin = "exit"      // Program.OnExit
+	fromRun       origin = "run"       // Program.Lifecycle[Index]
+	fromCall      origin = "call"      // Calls[Index] of the graph that the parent is, or is a round of
+	fromParent    origin = "parent"    // the parent's call: items and attempts
+	fromLifecycle origin = "lifecycle" // Lifecycle[Index] of the parent's call
+	fromRound     origin = "round"     // none: a round of the parent's graph
+)
+
+// work is what the engine must remember of a node until it is done.
+type work struct {
+	// Calls of a graph: how many needs of each are open, and the node that stands for each (0: none yet).
+	Needs []int32  `json:"needs,omitempty"`
+	Nodes []NodeID `json:"nodes,omitempty"`
+	// Branch is the phase that each call hands down to those that are omitted or skipped behind it.
+	Branch []Phase `json:"branch,omitempty"`
+	// Open counts children (or calls of a graph) that are not done. Active counts those that hold a slot.
+	Open   int `json:"open,omitempty"`
+	Active int `json:"active,omitempty"`
+	// Queue holds children that wait for a slot, in order.
+	Queue []NodeID `json:"queue,omitempty"`
+	// Failed, Errored and Succeeded count ended children.
+	Failed    int `json:"failed,omitempty"`
+	Errored   int `json:"errored,omitempty"`
+	Succeeded int `json:"succeeded,omitempty"`
+	// Culprit is the first child that failed and counts.
+	Culprit NodeID `json:"culprit,omitempty"`
+	// Daemons run until the graph ends.
+	Daemons []NodeID `json:"daemons,omitempty"`
+
+	// Slotted is set while the node holds a slot of its parent, Placed while a leaf holds one of the run's.
+	Slotted bool `json:"slotted,omitempty"`
+	Placed  bool `json:"placed,omitempty"`
+	// Locked is set from asking for locks to their release.
+	Locked bool `json:"locked,omitempty"`
+
+	// Hook is the place in the order of hooks; Review the index in Node.Hooks of the one that is asked now.
+	Hook   int  `json:"hook,omitempty"`
+	Review int  `json:"review,omitempty"`
+	Asking bool `json:"asking,omitempty"`
+	// Again says that another attempt follows this one, after Wait; Why, if none does.
+	Again bool          `json:"again,omitempty"`
+	Wait  time.Duration `json:"wait,omitempty"`
+	Why   string        `json:"why,omitempty"`
+	// Reviews counts retries that Post hooks asked for.
+	Reviews int `json:"reviews,omitempty"`
+
+	// Result is how the node's own work ended, kept while Post hooks and lifecycle calls go on.
+	Result *Result `json:"result,omitempty"`
+	// Calls counts lifecycle calls that are not done; Fired has a bit for each that was started.
+	Calls int    `json:"calls,omitempty"`
+	Fired uint64 `json:"fired,omitempty"`
+
+	// At and Seed are those of the event that started the task: its body is resolved with them, again if need be.
+	At   time.Time `json:"at,omitzero"`
+	Seed uint64    `json:"seed,omitempty"`
+	// Deadline is when the node must have ended; Timer when the timer of its suspension or backoff fires.
+	Deadline time.Time `json:"deadline,omitzero"`
+	Timer    time.Time `json:"timer,omitzero"`
+	// Stopping says why the node is being ended; Forced that nothing more is waited for.
+	Stopping string `json:"stopping,omitempty"`
+	Expired  bool   `json:"expired,omitempty"`
+
+	// Locks are the resolved locks.
+	Locks []program.Lock `json:"locks,omitempty"`
+}
