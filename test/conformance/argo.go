@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluice-ml/sluice/test/conformance/argocheck"
 	"github.com/sluice-ml/sluice/test/conformance/corpus"
-	"github.com/sluice-ml/sluice/test/conformance/sluicerun"
+	"github.com/sluice-ml/sluice/test/sluicerun"
 )
 
 // argoSuite runs Argo manifests and compares with the recorded runs of upstream's controller.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sluice-ml/sluice/test/conformance/sluicerun"
+	"github.com/sluice-ml/sluice/test/sluicerun"
 )
 
 // home makes a program with a home folder of its own. The returned function ends what still runs there and removes it;

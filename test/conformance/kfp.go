@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluice-ml/sluice/test/conformance/corpus"
 	"github.com/sluice-ml/sluice/test/conformance/kfpcheck"
-	"github.com/sluice-ml/sluice/test/conformance/sluicerun"
+	"github.com/sluice-ml/sluice/test/sluicerun"
 )
 
 // kfpSuite runs compiled pipelines and checks their final states, their outputs, and that every task ended as the

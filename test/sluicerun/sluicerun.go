@@ -1,4 +1,4 @@
-// Package sluicerun starts the sluice program for tests, as a person would: its own home folder, a time limit, and
+// Package sluicerun starts the sluice program for whole-program tests, as a person would: its own home folder, a time limit, and
 // nothing left behind.
 package sluicerun
 
