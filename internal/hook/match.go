@@ -1,0 +1,136 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/ext"
+)
+
+// Limits of match conditions. The cost is CEL's own measure; a condition over a task's facts needs a few hundred.
+const (
+	maxConditionBytes = 4096
+	maxConditionCost  = 100_000
+	conditionTime     = 250 * time.Millisecond
+	maxPrograms       = 1024
+)
+
+// Conditions evaluates match conditions: CEL over "task" (name, path, template, kind, attempt, labels, annotations,
+// inputs.parameters) and "workflow" (name, namespace, uid, labels, annotations, parameters). It keeps compiled programs
+// and is safe for concurrent use. The zero value is ready.
+type Conditions struct {
+	mu       sync.Mutex
+	programs map[string]cel.Program
+}
+
+// Match says whether all conditions hold for the facts; it is an engine.Matcher. To read a label or parameter that is
+// not there is an error, as in Kubernetes: has(...) and "in" ask first.
+func (c *Conditions) Match(conditions []string, facts map[string]any) (bool, error) {
+	for _, source := range conditions {
+		program, err := c.program(source)
+		if err != nil {
+			return false, fmt.Errorf("condition %q: %w", clip(source, 80), err)
+		}
+		ok, err := evaluate(program, facts)
+		if err != nil {
+			return false, fmt.Errorf("condition %q: %w", clip(source, 80), err)
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// CheckCondition says what is wrong with a condition's text, before anything is asked of it.
+func CheckCondition(source string) error {
+	_, err := compile(source)
+	return err
+}
+
+func (c *Conditions) program(source string) (cel.Program, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.programs[source]; ok {
+		return p, nil
+	}
+	p, err := compile(source)
+	if err != nil {
+		return nil, err
+	}
+	if c.programs == nil || len(c.programs) >= maxPrograms {
+		c.programs = map[string]cel.Program{}
+	}
+	c.programs[source] = p
+	return p, nil
+}
+
+// environment is what conditions are compiled in. To make one takes milliseconds, and it never changes.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable("task", cel.MapType(cel.StringType, cel.DynType)),
+		cel.Variable("workflow", cel.MapType(cel.StringType, cel.DynType)),
+		cel.CrossTypeNumericComparisons(true),
+		ext.Strings(),
+	)
+})
+
+func compile(source string) (cel.Program, error) {
+	switch {
+	case strings.TrimSpace(source) == "":
+		return nil, errors.New("is empty")
+	case len(source) > maxConditionBytes:
+		return nil, fmt.Errorf("has %d bytes, more than the %d that are allowed", len(source), maxConditionBytes)
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(source)
+	if err := issues.Err(); err != nil {
+		return nil, errors.New(strings.TrimSpace(err.Error()))
+	}
+	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("must give true or false, not %s", t)
+	}
+	return env.Program(ast, cel.CostLimit(maxConditionCost), cel.InterruptCheckFrequency(100))
+}
+
+func evaluate(program cel.Program, facts map[string]any) (ok bool, err error) {
+	defer func() {
+		// Conditions come from users, and an evaluator that gives up on one must not take the workflow with it.
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("cannot be evaluated: %v", fault)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), conditionTime)
+	defer cancel()
+	value, _, err := program.ContextEval(ctx, facts)
+	if err != nil {
+		return false, err
+	}
+	result, isBool := value.Value().(bool)
+	if !isBool {
+		return false, fmt.Errorf("must give true or false, not %v", clip(fmt.Sprint(value.Value()), 40))
+	}
+	return result, nil
+}
+
+// clip cuts a text to about n bytes and takes line breaks and other control characters out, for messages.
+func clip(text string, n int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
