@@ -43,7 +43,7 @@ func Layers() []Layer {
 		{Folder: "internal/kfp", May: []string{"internal/program", "internal/expr", "internal/engine"}},
 		{Folder: "internal/metadata", May: []string{"internal/program"}},
 		{Folder: "internal/hook", May: []string{
-			"api", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/metadata", "internal/kfp/fingerprint",
+			"api", "pkg", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/metadata", "internal/kfp/fingerprint",
 		}},
 		{Folder: "internal/backend", May: []string{
 			"internal/program", "internal/engine", "internal/artifact", "internal/executor",
