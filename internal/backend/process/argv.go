@@ -1,0 +1,73 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// defaultImages are entrypoints of images that many examples use without a command.
+func defaultImages() map[string][]string {
+	return map[string][]string{"argoproj/argosay": {"argosay"}}
+}
+
+// argv is a container's command line: its command, or what its image would run, then its arguments, and for a script
+// the file with its source.
+func (a *attempt) argv(c program.Container, python bool, vars *environment) ([]string, error) {
+	command := c.Command
+	if python && len(a.cmd.Body.PythonCommand) > 0 {
+		command = a.cmd.Body.PythonCommand
+	}
+	var argv []string
+	for _, word := range command {
+		argv = append(argv, vars.expand(word))
+	}
+	var args []string
+	for _, word := range c.Args {
+		args = append(args, vars.expand(word))
+	}
+	if len(argv) == 0 {
+		entry, err := a.entrypoint(c.Image, args, vars)
+		if err != nil {
+			return nil, err
+		}
+		argv = append(argv, entry...)
+	}
+	argv = append(argv, args...)
+	if a.cmd.Body.Kind == program.Script {
+		file := filepath.Join(a.folder, scriptFile)
+		if err := os.WriteFile(file, []byte(a.cmd.Body.Script), 0o755); err != nil {
+			return nil, fmt.Errorf("write the script: %w", err)
+		}
+		argv = append(argv, file)
+	}
+	return argv, nil
+}
+
+// entrypoint finds what to run for a container without a command. It is empty where the first argument is a program.
+func (a *attempt) entrypoint(image string, args []string, vars *environment) ([]string, error) {
+	name := imageName(image)
+	if entry, ok := a.b.cfg.Images[name]; ok {
+		return entry, nil
+	}
+	if entry, ok := defaultImages()[name]; ok {
+		return entry, nil
+	}
+	if len(args) > 0 && vars.finds(args[0]) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("no command is given and the entrypoint of image %q is not known here: set command, or name the entrypoint under images in the configuration", image)
+}
+
+// imageName is an image without its tag, digest and the default registry.
+func imageName(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+		name = name[:colon]
+	}
+	name = strings.TrimPrefix(name, "docker.io/")
+	return strings.TrimPrefix(name, "library/")
+}

@@ -1,0 +1,210 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/executor/spec"
+)
+
+// attempt is one attempt at a task that this backend follows.
+type attempt struct {
+	b      *Backend
+	run    engine.Run
+	cmd    engine.StartTask
+	folder string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	over   chan struct{}
+	// before is an attempt of the same path that may still be tidying up. told says that the end was told; the backend's
+	// lock guards it.
+	before *attempt
+	told   bool
+
+	mu      sync.Mutex
+	proc    *process // the executor, once there is one
+	stopped *engine.StopTask
+}
+
+// errStopped ends an attempt that waits for its turn.
+var errStopped = errors.New("stopped before it began")
+
+func newAttempt(b *Backend, run engine.Run, cmd engine.StartTask) *attempt {
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	return &attempt{
+		b: b, run: run, cmd: cmd, folder: TaskDir(b.cfg.Home, run.UID, cmd.Path), ctx: ctx, cancel: cancel,
+		over: make(chan struct{}),
+	}
+}
+
+// work takes the attempt from wherever it is to its end and tells so. It tells nothing when the backend is closed.
+func (a *attempt) work() {
+	defer close(a.over)
+	defer a.cancel(nil)
+	if a.before != nil {
+		<-a.before.over
+		a.before = nil
+	}
+	result, err := a.carry()
+	if a.b.ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		result = &engine.Result{Phase: engine.ErrorPhase, Message: err.Error()}
+		a.mu.Lock()
+		if errors.Is(err, errStopped) && a.stopped != nil {
+			result.Phase, result.Message = engine.FailedPhase, stopMessage(*a.stopped)
+		}
+		a.mu.Unlock()
+	}
+	result.Host = a.b.host
+	a.b.mu.Lock()
+	a.told = true
+	a.b.mu.Unlock()
+	a.b.sink.Tell(a.run.UID, engine.Event{Finished: &engine.Finished{Node: a.cmd.Node, Result: *result}})
+	if err := clean(a.folder); err != nil {
+		a.b.cfg.Log.Warn("cannot remove what a task left", "task", a.cmd.Path, "error", err)
+	}
+}
+
+// carry finds out how far the attempt is and goes on from there.
+func (a *attempt) carry() (*engine.Result, error) {
+	if reported, err := a.reported(); err != nil || reported != nil {
+		return reported, err
+	}
+	if result, err := a.result(); err != nil || result != nil {
+		return a.finish(result, err)
+	}
+	if p := a.b.watch.adopt(a.folder); p != nil {
+		a.b.queue.take()
+		defer a.b.queue.leave()
+		return a.follow(p)
+	}
+	if !a.cmd.Daemon {
+		if err := a.b.queue.enter(a.ctx); err != nil {
+			return nil, err
+		}
+		defer a.b.queue.leave()
+	}
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	p, err := a.spawn()
+	if err != nil {
+		return nil, fmt.Errorf("start the executor: %w", err)
+	}
+	return a.follow(p)
+}
+
+// follow waits for an executor to end.
+func (a *attempt) follow(p *process) (*engine.Result, error) {
+	a.mu.Lock()
+	a.proc = p
+	stopped := a.stopped
+	a.mu.Unlock()
+	if stopped != nil { // asked for while it was being started
+		if err := a.stop(*stopped); err != nil {
+			return nil, err
+		}
+	}
+	a.b.sink.Tell(a.run.UID, engine.Event{Running: &engine.Running{Node: a.cmd.Node, Host: a.b.host, IP: "127.0.0.1", Ready: a.cmd.Daemon}})
+	if err := a.b.watch.wait(a.b.ctx, p); err != nil {
+		return nil, err
+	}
+	result, err := a.result()
+	if err == nil && result == nil {
+		result = a.withoutResult()
+	}
+	return a.finish(result, err)
+}
+
+// result reads the executor's result; nil where there is none.
+func (a *attempt) result() (*spec.Result, error) {
+	result, err := readFile[spec.Result](a.folder, spec.ResultFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return result, err
+}
+
+// reported reads what an earlier backend told of the attempt; nil where it told nothing.
+func (a *attempt) reported() (*engine.Result, error) {
+	result, err := readFile[engine.Result](a.folder, reportedFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return result, err
+}
+
+func readFile[T any](folder, name string) (*T, error) {
+	// Most attempts are new and have no folder: look at the file before opening what leads to it.
+	if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	value, err := spec.Read[T](root, name)
+	if err != nil {
+		return nil, err
+	}
+	return &value, nil
+}
+
+// withoutResult is the result of an attempt whose executor ended without leaving one.
+func (a *attempt) withoutResult() *spec.Result {
+	state, _ := os.ReadFile(filepath.Join(a.folder, spec.StateFile)) // not there: not started
+	started := spec.ParseState(string(state)).Started
+	message := "the executor ended without a result"
+	if said, err := os.ReadFile(filepath.Join(a.folder, errorFile)); err == nil && len(said) > 0 {
+		message += ": " + lastLine(string(said))
+	}
+	if !started.IsZero() {
+		message += "; the command had been started and how it ended is not known"
+	}
+	return &spec.Result{Phase: spec.Error, Message: message, Ran: !started.IsZero(), Started: started, Finished: time.Now().UTC()}
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// stop ends the attempt: gently, or at once. It is done soon, the end is told later.
+func (a *attempt) stop(cmd engine.StopTask) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped == nil || cmd.Force {
+		a.stopped = &cmd
+	}
+	if a.proc == nil {
+		a.cancel(errStopped)
+		return nil
+	}
+	s := syscall.SIGTERM
+	if cmd.Force {
+		s = syscall.SIGQUIT
+	}
+	if err := a.proc.signal(s); err != nil {
+		return fmt.Errorf("stop %s: %w", a.cmd.Path, err)
+	}
+	return nil
+}
+
+func stopMessage(cmd engine.StopTask) string {
+	if cmd.Message != "" {
+		return cmd.Message
+	}
+	return "the task was stopped"
+}
