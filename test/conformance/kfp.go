@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-ml/sluice/test/conformance/corpus"
 	"github.com/sluice-ml/sluice/test/conformance/kfpcheck"
+	"github.com/sluice-ml/sluice/test/pythonenv"
 	"github.com/sluice-ml/sluice/test/sluicerun"
 )
 
@@ -21,7 +22,7 @@ type kfpSuite struct {
 }
 
 func (s *kfpSuite) prepare(ctx context.Context) error {
-	bin, err := pythonWith(ctx, s.requirements, filepath.Join(s.work, "python"))
+	bin, err := pythonenv.With(ctx, s.requirements, filepath.Join(s.work, "python"))
 	s.python = bin
 	return err
 }

@@ -1,4 +1,5 @@
-package main
+// Package pythonenv makes a Python environment for tests that need packages, once.
+package pythonenv
 
 import (
 	"context"
@@ -10,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// pythonWith gives the bin folder of a Python environment that has the packages of a requirements file. It is made once
+// With gives the bin folder of a Python environment that has the packages of a requirements file. It is made once
 // for each content of that file, under a folder that stays.
-func pythonWith(ctx context.Context, requirements, folder string) (string, error) {
+func With(ctx context.Context, requirements, folder string) (string, error) {
 	text, err := os.ReadFile(requirements)
 	if err != nil {
 		return "", fmt.Errorf("read the Python requirements: %w", err)
@@ -24,7 +25,7 @@ func pythonWith(ctx context.Context, requirements, folder string) (string, error
 	if _, err := os.Stat(ready); err == nil {
 		return bin, nil
 	}
-	fmt.Printf("conformance: installing %s into %s, once\n", filepath.Base(requirements), environment)
+	fmt.Printf("installing %s into %s, once\n", filepath.Base(requirements), environment)
 	if err := os.RemoveAll(environment); err != nil {
 		return "", fmt.Errorf("make a Python environment: %w", err)
 	}
