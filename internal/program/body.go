@@ -39,13 +39,18 @@ type Body struct {
 	// ExecutorOutput is the path of KFP's output metadata file, when the task may write one.
 	ExecutorOutput string `json:"executorOutput,omitempty"`
 	// Requirements are the Python packages that the task installs before it runs; a backend that can provides an
-	// environment that has them and then runs PythonCommand instead of the first container's command.
+	// environment that has them and then runs PythonCommand instead of the first container's command. They are the
+	// arguments of "pip install", options included; [InstallSeparator] stands between one installation and the next.
 	Requirements  []string `json:"requirements,omitempty"`
 	PythonCommand []string `json:"pythonCommand,omitempty"`
 	// Pod holds the pod-level settings of the template in Kubernetes' own JSON, and Patch a pod spec patch.
 	Pod   JSON   `json:"pod,omitempty"`
 	Patch string `json:"patch,omitempty"`
 }
+
+// InstallSeparator stands in [Body.Requirements] between the arguments of one "pip install" and the next: an option such as
+// --no-deps is about its own installation only.
+const InstallSeparator = "&&"
 
 // Container is a command in an image.
 type Container struct {

@@ -1,0 +1,172 @@
+package kfp
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Source is a file that a user gave.
+type Source struct {
+	// Name is what the user calls it, for messages; Data its content.
+	Name string
+	Data []byte
+}
+
+// Pipeline is a compiled pipeline that has been read and checked.
+type Pipeline struct {
+	// Name is the file's name, for messages.
+	Name string
+	Spec PipelineSpec
+	// Platform is the platform spec, empty where there is none.
+	Platform PlatformSpec
+	// raw are the documents as they were read, for what hooks are shown.
+	raw map[string]any
+}
+
+// IsIR says whether data looks like a compiled pipeline: one that should be given to [Load], whose errors then say what
+// is wrong with it. Argo's manifests and anything with an apiVersion are not.
+func IsIR(data []byte) bool {
+	if isComment(data) {
+		return true
+	}
+	docs, err := documents(data)
+	if err != nil {
+		// Broken YAML: go by what it talks about.
+		return bytes.Contains(data, []byte("pipelineInfo:")) && bytes.Contains(data, []byte("schemaVersion:"))
+	}
+	for _, d := range docs {
+		m, ok := d.(map[string]any)
+		if !ok || m["apiVersion"] != nil {
+			continue
+		}
+		for _, key := range []string{"pipelineInfo", "pipeline_info", "deploymentSpec", "deployment_spec", "pipeline_spec", "pipelineSpec", "platforms"} {
+			if _, ok := m[key]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isComment looks for the comment that the SDK's compiler writes first, in a file without any content else.
+func isComment(data []byte) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(data), []byte("# PIPELINE DEFINITION")) && !bytes.Contains(data, []byte("apiVersion:"))
+}
+
+// Load reads a compiled pipeline: YAML or JSON; one document, or two with a platform spec, in any order; or a wrapper
+// {pipeline_spec, platform_spec}. It checks it as [Pipeline.Validate] does. All problems come in one [*InvalidError].
+func Load(main Source) (*Pipeline, error) {
+	p := &Pipeline{Name: main.Name}
+	probs := &problems{file: main.Name}
+	docs, err := documents(main.Data)
+	if err != nil {
+		probs.add("", "fix its syntax", "this is no YAML or JSON: %s", err)
+		return nil, probs.err()
+	}
+	p.sort(docs, probs)
+	if err := probs.err(); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// sort finds out which document is what, and decodes them.
+func (p *Pipeline) sort(docs []any, probs *problems) {
+	d := &decoder{problems: probs}
+	var specs, platforms int
+	for i, doc := range docs {
+		m, ok := doc.(map[string]any)
+		if !ok {
+			probs.add("", "give a pipeline that the kfp SDK compiled", "document %d is %s", i+1, describe(doc))
+			continue
+		}
+		if spec, platform, ok := wrapper(m); ok {
+			if spec != nil {
+				specs++
+				p.decodeSpec(d, "pipeline_spec", spec)
+			}
+			if platform != nil {
+				platforms++
+				p.decodePlatform(d, "platform_spec", platform)
+			}
+			continue
+		}
+		if _, ok := m["platforms"]; ok {
+			platforms++
+			p.decodePlatform(d, "", m)
+			continue
+		}
+		specs++
+		p.decodeSpec(d, "", m)
+	}
+	if specs == 0 {
+		probs.add("", "compile the pipeline again with the kfp SDK", "there is no pipeline spec in it")
+	}
+	if specs > 1 {
+		probs.add("", "give each pipeline in a file of its own", "there are %d pipeline specs in it", specs)
+	}
+	if platforms > 1 {
+		probs.add("", "merge them", "there are %d platform specs in it", platforms)
+	}
+}
+
+func (p *Pipeline) decodeSpec(d *decoder, path string, m any) {
+	d.decode(path, m, &p.Spec)
+	p.raw, _ = m.(map[string]any)
+}
+
+func (p *Pipeline) decodePlatform(d *decoder, path string, m any) {
+	d.decode(path, m, &p.Platform)
+	if k, ok := p.Platform.Platforms["kubernetes"]; ok {
+		d.decode(join(path, "platforms.kubernetes"), k.JSON, &p.Platform.Kubernetes)
+	}
+}
+
+// wrapper recognises {pipeline_spec, platform_spec}, the form in which the API carries both.
+func wrapper(m map[string]any) (spec, platform any, ok bool) {
+	for k, v := range m {
+		switch lowerCamel(k) {
+		case "pipelineSpec":
+			spec, ok = v, true
+		case "platformSpec":
+			platform, ok = v, true
+		}
+	}
+	return spec, platform, ok
+}
+
+// Title is the pipeline's name for people.
+func (p *Pipeline) Title() string {
+	if t := strings.TrimSpace(p.Spec.PipelineInfo.DisplayName); t != "" {
+		return t
+	}
+	return p.Spec.PipelineInfo.Name
+}
+
+// rawAt gives the piece of the author's own document at a path of keys, or nil.
+func (p *Pipeline) rawAt(keys ...string) any {
+	var v any = p.raw
+	for _, k := range keys {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		next, ok := m[k]
+		for other, o := range m {
+			if !ok && lowerCamel(other) == k {
+				next = o
+			}
+		}
+		v = next
+	}
+	return v
+}
+
+// String names the pipeline for messages.
+func (p *Pipeline) String() string {
+	return fmt.Sprintf("pipeline %s (%s)", p.Spec.PipelineInfo.Name, p.Name)
+}
