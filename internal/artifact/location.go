@@ -80,3 +80,22 @@ func beside(old, key string) string {
 	}
 	return path.Join(path.Dir(old), path.Clean("/"+key))
 }
+
+// Kinds are the kinds of store block that [Open] knows.
+func Kinds() []string { return []string{"folder", "git", "http", "raw", "s3"} }
+
+// Key is a block's key or path in its store; empty where it has none.
+func Key(block program.JSON) string {
+	_, body, err := Kind(block)
+	if err != nil {
+		return ""
+	}
+	var l location
+	if err := json.Unmarshal(body, &l); err != nil {
+		return ""
+	}
+	if l.Path != "" {
+		return l.Path
+	}
+	return l.Key
+}

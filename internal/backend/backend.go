@@ -1,0 +1,44 @@
+// Package backend routes tasks to the backends that carry them out; those are in its sub-folders.
+package backend
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// Backend is what a router routes to, and what it is itself: the runner's Backend and Forgetter.
+type Backend interface {
+	Start(ctx context.Context, run engine.Run, cmd engine.StartTask) error
+	Stop(ctx context.Context, run engine.Run, cmd engine.StopTask) error
+	Forget(ctx context.Context, run engine.Run, path string) error
+	Close() error
+}
+
+// byKind sends containers and scripts to one backend, every other kind of task to another.
+type byKind struct{ containers, others Backend }
+
+// ByKind gives a backend that carries out containers and scripts with one backend, and every other kind of task with
+// another. It closes both.
+func ByKind(containers, others Backend) Backend { return byKind{containers, others} }
+
+func (r byKind) Start(ctx context.Context, run engine.Run, cmd engine.StartTask) error {
+	switch cmd.Body.Kind {
+	case program.Containers, program.Script:
+		return r.containers.Start(ctx, run, cmd)
+	}
+	return r.others.Start(ctx, run, cmd)
+}
+
+// Stop does not know the task's kind: the backend that does not have it does nothing.
+func (r byKind) Stop(ctx context.Context, run engine.Run, cmd engine.StopTask) error {
+	return errors.Join(r.containers.Stop(ctx, run, cmd), r.others.Stop(ctx, run, cmd))
+}
+
+func (r byKind) Forget(ctx context.Context, run engine.Run, path string) error {
+	return errors.Join(r.containers.Forget(ctx, run, path), r.others.Forget(ctx, run, path))
+}
+
+func (r byKind) Close() error { return errors.Join(r.containers.Close(), r.others.Close()) }

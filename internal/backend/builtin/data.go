@@ -1,0 +1,87 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/sluice-ml/sluice/internal/artifact"
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// dataBlock is Argo's data template.
+type dataBlock struct {
+	Source struct {
+		ArtifactPaths map[string]json.RawMessage `json:"artifactPaths"`
+	} `json:"source"`
+	Transformation []struct {
+		Expression string `json:"expression"`
+	} `json:"transformation"`
+}
+
+// data lists the paths of an artifact and transforms the list; each expression sees the list so far as data. The
+// result is JSON.
+func (b *Backend) data(ctx context.Context, cmd engine.StartTask) engine.Result {
+	value, err := b.listAndTransform(ctx, cmd.Body.Data)
+	if err != nil {
+		return broken(err)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return broken(fmt.Errorf("data: %w", err))
+	}
+	result := string(text)
+	return engine.Result{Phase: engine.SucceededPhase, Outputs: engine.Outputs{Result: &result}}
+}
+
+func (b *Backend) listAndTransform(ctx context.Context, source program.JSON) (any, error) {
+	var block dataBlock
+	if err := json.Unmarshal(source, &block); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	paths, err := b.paths(ctx, block.Source.ArtifactPaths)
+	if err != nil {
+		return nil, fmt.Errorf("data.source.artifactPaths: %w", err)
+	}
+	var value any = paths
+	for i, t := range block.Transformation {
+		if b.cfg.Eval == nil {
+			return nil, errors.New("data: expressions cannot be evaluated here")
+		}
+		if value, err = b.cfg.Eval(t.Expression, map[string]any{"data": value}); err != nil {
+			return nil, fmt.Errorf("data.transformation[%d]: %w", i, err)
+		}
+	}
+	return value, nil
+}
+
+// paths lists what lies below an artifact's location: keys in full, as its store has them.
+func (b *Backend) paths(ctx context.Context, block map[string]json.RawMessage) ([]any, error) {
+	location := map[string]json.RawMessage{}
+	for _, kind := range artifact.Kinds() {
+		if body, there := block[kind]; there {
+			location[kind] = body
+		}
+	}
+	encoded, err := json.Marshal(location)
+	if err != nil {
+		return nil, err
+	}
+	s, err := artifact.Open(encoded, b.cfg.Artifacts)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := s.List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	prefix := artifact.Key(encoded)
+	paths := make([]any, len(objects))
+	for i, o := range objects {
+		paths[i] = path.Join(prefix, o.Key)
+	}
+	return paths, nil
+}
