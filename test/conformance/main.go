@@ -88,7 +88,7 @@ type suite interface {
 }
 
 func run(ctx context.Context, o options) (bool, error) {
-	if _, err := os.Stat(o.corpus); err != nil {
+	if info, err := os.Stat(o.corpus); !(err == nil && info.IsDir()) {
 		fmt.Printf("conformance: skipped: no manifests at %s (set CONFORMANCE to the folder that has them)\n", o.corpus)
 		fmt.Println("conformance: 0 passed, 0 failed, 1 skipped")
 		return true, nil
@@ -152,10 +152,11 @@ func runSuite(ctx context.Context, o options, name string, corpora []corpus.Suit
 	var group sync.WaitGroup
 	slots := make(chan struct{}, max(1, o.parallel))
 	for _, m := range manifests {
-		if ctx.Err() != nil {
-			break
+		select {
+		case <-ctx.Done(): // run tells of it
+			continue
+		case slots <- struct{}{}:
 		}
-		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
 			started := time.Now()

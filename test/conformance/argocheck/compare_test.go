@@ -52,7 +52,7 @@ func synthesise(t *testing.T, e *Expected, change func(map[string]any)) *Actual 
 		fmt.Fprint(h, name)
 		return fmt.Sprintf("%s-%d", runName, h.Sum32())
 	}
-	real := func(s string) string {
+	filled := func(s string) string {
 		return strings.NewReplacer("$WF", runName, "-#", "-3141592653", "$TIME", "2026-11-30T22:14:05Z", "$IP", "10.1.2.3").Replace(s)
 	}
 	outputs := func(o Outputs) map[string]any {
@@ -63,7 +63,7 @@ func synthesise(t *testing.T, e *Expected, change func(map[string]any)) *Actual 
 			if value == NoValue {
 				p["valueFrom"] = map[string]any{"path": "/tmp/x"}
 			} else {
-				p["value"] = real(value)
+				p["value"] = filled(value)
 			}
 			parameters = append(parameters, p)
 		}
@@ -71,7 +71,7 @@ func synthesise(t *testing.T, e *Expected, change func(map[string]any)) *Actual 
 			m["parameters"] = parameters
 		}
 		if o.Result != nil {
-			m["result"] = real(*o.Result)
+			m["result"] = filled(*o.Result)
 		}
 		if o.ExitCode != "" {
 			m["exitCode"] = o.ExitCode
@@ -88,8 +88,8 @@ func synthesise(t *testing.T, e *Expected, change func(map[string]any)) *Actual 
 	nodes := map[string]any{}
 	for _, n := range e.Nodes {
 		node := map[string]any{
-			"id": id(n.Name), "name": real(n.Name), "displayName": real(n.DisplayName), "type": n.Type, "phase": n.Phase,
-			"message": real(n.Message), "templateName": n.TemplateName, "outputs": outputs(n.Outputs),
+			"id": id(n.Name), "name": filled(n.Name), "displayName": filled(n.DisplayName), "type": n.Type, "phase": n.Phase,
+			"message": filled(n.Message), "templateName": n.TemplateName, "outputs": outputs(n.Outputs),
 		}
 		if n.Boundary != "" {
 			node["boundaryID"] = id(n.Boundary)
@@ -105,7 +105,7 @@ func synthesise(t *testing.T, e *Expected, change func(map[string]any)) *Actual 
 	}
 	w := map[string]any{
 		"kind": "Workflow", "apiVersion": "argoproj.io/v1alpha1", "metadata": map[string]any{"name": runName},
-		"status": map[string]any{"phase": e.Result, "message": real(e.Message), "nodes": nodes, "outputs": outputs(e.Outputs)},
+		"status": map[string]any{"phase": e.Result, "message": filled(e.Message), "nodes": nodes, "outputs": outputs(e.Outputs)},
 	}
 	if change != nil {
 		change(w)

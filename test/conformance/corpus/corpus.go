@@ -58,7 +58,7 @@ func manifest(suite, folder string, row map[string]string) (Manifest, error) {
 	m := Manifest{Suite: suite, File: row["file"], Path: filepath.Join(folder, filepath.FromSlash(row["file"])), Class: row["class"]}
 	state, note, _ := strings.Cut(row["phase"]+row["state"], " ")
 	m.State, m.Random = state, note == "(random)"
-	for _, need := range strings.Fields(row["needs"]) {
+	for need := range strings.FieldsSeq(row["needs"]) {
 		m.Needs = append(m.Needs, filepath.Join(folder, filepath.FromSlash(need)))
 	}
 	for column, into := range map[string]*map[string]any{"inputs": &m.Inputs, "outputs": &m.Outputs} {

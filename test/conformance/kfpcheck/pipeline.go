@@ -98,7 +98,7 @@ func ReadPipeline(path string) (*Pipeline, error) {
 }
 
 func parsePipeline(text []byte) (*Pipeline, error) {
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var p Pipeline
 		if err := yaml.Unmarshal(document, &p); err != nil {
 			return nil, fmt.Errorf("read pipeline: %w", err)
