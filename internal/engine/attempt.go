@@ -193,11 +193,26 @@ func (x *step) attemptDone(n, a *Node) {
 // asAttempt turns a node whose Post hook asked for another attempt into a RetryNode with that node as its first
 // attempt. The attempt keeps the identity under which the backend knows it.
 func (x *step) asAttempt(n *Node) {
+	if n.Kind == RetryNode { // a hook of the workflow asked: the attempts that there are go on
+		n.work.Again, n.work.Result, n.work.Hook = false, nil, 0
+		n.Outputs, n.ExitCode, n.Message = Outputs{}, nil, ""
+		x.nextAttempt(n, Result{})
+		return
+	}
+	// Hooks of the workflow were asked about the node as a whole and stay with it.
+	var own, whole []HookCall
+	for _, hc := range n.Hooks {
+		if hc.Scope == workflowScope {
+			whole = append(whole, hc)
+		} else {
+			own = append(own, hc)
+		}
+	}
 	first := &Node{
 		ID: NodeID(len(x.s.nodes)), Parent: n.ID, Kind: n.Kind, Path: n.Path + "(0)", Name: n.Name + "(0)",
 		Item: n.Item, Exit: n.Exit, Phase: n.work.Result.Phase, Stage: StageDone, Message: n.Message,
 		Started: n.Started, Finished: x.now, Inputs: n.Inputs, ExitCode: n.ExitCode, Host: n.Host, IP: n.IP,
-		Hooks: n.Hooks, Children: n.Children, CacheHit: n.CacheHit, Resources: n.Resources, Identity: n.Path,
+		Hooks: own, Children: n.Children, CacheHit: n.CacheHit, Resources: n.Resources, Identity: n.Path,
 		call: n.call, template: n.template, site: site{From: fromParent, Template: n.site.Template},
 	}
 	x.s.nodes = append(x.s.nodes, first)
@@ -209,7 +224,7 @@ func (x *step) asAttempt(n *Node) {
 	}
 	n.work = &work{Slotted: n.work.Slotted, Reviews: n.work.Reviews, Calls: n.work.Calls, Fired: n.work.Fired}
 	n.Kind, n.Attempt, n.Children = RetryNode, 1, []NodeID{first.ID}
-	n.Hooks, n.Outputs, n.ExitCode, n.Message = nil, Outputs{}, nil, ""
+	n.Hooks, n.Outputs, n.ExitCode, n.Message = whole, Outputs{}, nil, ""
 	x.s.touch(first)
 	x.s.touch(n)
 	x.nextAttempt(n, Result{})

@@ -11,7 +11,7 @@ func (x *step) conclude(n *Node, r Result) {
 	if w.Asking { // a Pre hook is not waited for any more
 		w.Asking = false
 		hc := &n.Hooks[w.Review]
-		x.emit(CancelHook{Node: n.ID, Point: hc.Point, Hook: hc.Hook, UID: reviewUID(x.s.Run.UID, n.identity(), hc)})
+		x.emit(CancelHook{Node: n.ID, Point: hc.Point, Hook: hc.Hook, UID: x.reviewUID(n)})
 	}
 	x.cancelTimers(n)
 	x.freePlace(n)

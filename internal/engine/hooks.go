@@ -149,7 +149,7 @@ func (x *step) review(n *Node) AskHook {
 	hc := &n.Hooks[n.work.Review]
 	cmd := AskHook{
 		Node: n.ID, Point: hc.Point, Hook: hc.Hook, Scope: hc.Scope, Asked: hc.Asked,
-		UID:  reviewUID(x.s.Run.UID, n.identity(), hc),
+		UID:  x.reviewUID(n),
 		Path: n.Path, Name: n.Name, Attempt: n.Attempt, Template: n.template, Call: n.call, Inputs: n.Inputs,
 	}
 	if places, _, err := x.places(n); err == nil && n.Kind == Leaf {
@@ -174,8 +174,15 @@ func (x *step) review(n *Node) AskHook {
 }
 
 // reviewUID is the same for every retry of one point of one attempt, and for no other.
-func reviewUID(run, path string, hc *HookCall) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%s", run, path, hc.Point, hc.Hook, hc.Scope))
+func (x *step) reviewUID(n *Node) string {
+	hc := &n.Hooks[n.work.Review]
+	before := 0
+	for i := range n.Hooks[:n.work.Review] {
+		if p := &n.Hooks[i]; p.Hook == hc.Hook && p.Point == hc.Point && p.Scope == hc.Scope {
+			before++
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%s\x00%d", x.s.Run.UID, n.identity(), hc.Point, hc.Hook, hc.Scope, before))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 

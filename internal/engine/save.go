@@ -31,7 +31,7 @@ type saved struct {
 type plainNode Node
 
 type savedNode struct {
-	*plainNode
+	plainNode
 	Site site  `json:"site"`
 	Work *work `json:"work,omitempty"`
 }
@@ -45,7 +45,7 @@ func (s *State) MarshalJSON() ([]byte, error) {
 		Nodes: make([]savedNode, 0, len(s.nodes)-1),
 	}
 	for _, n := range s.nodes[1:] {
-		out.Nodes = append(out.Nodes, savedNode{(*plainNode)(n), n.site, n.work})
+		out.Nodes = append(out.Nodes, savedNode{plainNode(*n), n.site, n.work})
 	}
 	return json.Marshal(out)
 }
@@ -68,8 +68,8 @@ func (m *Machine) Load(data []byte) (*State, error) {
 	s.Run.Parameters = normalMap(s.Run.Parameters)
 	s.Run.Artifacts = normalArtifacts(s.Run.Artifacts)
 	for i := range in.Nodes {
-		n := (*Node)(in.Nodes[i].plainNode)
-		if n == nil || n.ID != NodeID(i+1) {
+		n := (*Node)(&in.Nodes[i].plainNode)
+		if n.ID != NodeID(i+1) {
 			return nil, fmt.Errorf("engine: saved state: node %d is out of place", i+1)
 		}
 		n.site, n.work = in.Nodes[i].Site, in.Nodes[i].Work

@@ -1,0 +1,178 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+func diamond() *program.Program {
+	t := task("t", "m")
+	t.Task.Containers[0].Args = []string{"{{inputs.parameters.m}}"}
+	t.Outputs.Parameters = []program.Output{{Name: "o", Path: "/tmp/o"}}
+	arg := func(s string) program.Arguments {
+		return program.Arguments{Parameters: []program.Argument{{Name: "m", From: program.Binding{Text: text(s)}}}}
+	}
+	g := &program.Template{Key: "local/main", Name: "main", Graph: &program.Graph{FailFast: true, Calls: []program.Call{
+		{Name: "a", Template: ref("t"), Arguments: arg("A")},
+		{Name: "b", Template: ref("t"), Arguments: arg("{{tasks.a.outputs.parameters.o}}b"), Needs: []int{0}},
+		{Name: "c", Template: ref("t"), Arguments: arg("{{tasks.a.outputs.parameters.o}}c"), Needs: []int{0}},
+		{Name: "d", Template: ref("t"), Arguments: arg("{{tasks.b.outputs.parameters.o}}{{tasks.c.outputs.parameters.o}}"), Needs: []int{1, 2}},
+	}}}
+	return &program.Program{Language: "argo", Name: "wf", Templates: templates(t, g), Entry: program.Call{Template: ref("main")}}
+}
+
+// echo ends a task with its first argument as output o.
+func echo(cmd engine.StartTask) engine.Result {
+	r := engine.Result{Phase: engine.SucceededPhase, ExitCode: new(int)}
+	if args := cmd.Body.Containers[0].Args; len(args) > 0 {
+		r.Outputs.Parameters = map[string]any{"o": args[0]}
+	}
+	return r
+}
+
+func TestDiamondPassesOutputs(t *testing.T) {
+	w := newWorld(t, diamond())
+	w.outcome = echo
+	w.start(engine.Run{})
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase {
+		t.Fatalf("got %s:\n%s", w.s.Phase, w.picture())
+	}
+	if got := w.node("wf.d").Outputs.Parameters["o"]; got != "AbAc" {
+		t.Errorf("d gave %v, want AbAc\n%s", got, w.picture())
+	}
+}
+
+func TestFailureOmitsWhatDependsOnIt(t *testing.T) {
+	w := newWorld(t, diamond())
+	w.outcome = func(cmd engine.StartTask) engine.Result {
+		if cmd.Path == "wf.b" {
+			one := 1
+			return engine.Result{Phase: engine.FailedPhase, ExitCode: &one, Message: "main: Error (exit code 1)"}
+		}
+		return echo(cmd)
+	}
+	w.start(engine.Run{})
+	w.run(nil)
+	if got := [...]engine.Phase{w.s.Phase, w.phase("wf.b"), w.phase("wf.c"), w.phase("wf.d")}; got !=
+		[...]engine.Phase{engine.FailedPhase, engine.FailedPhase, engine.SucceededPhase, engine.OmittedPhase} {
+		t.Errorf("got %v\n%s", got, w.picture())
+	}
+}
+
+func hooked(h ...engine.Hook) engine.Run { return engine.Run{Hooks: h} }
+
+func TestHooksHoldAndChangeATask(t *testing.T) {
+	p := diamond()
+	p.Templates["local/t"].Task.Containers[0].Args[0] = "{{inputs.parameters.m}}{{hooks.h.tag}}"
+	w := newWorld(t, p)
+	w.outcome = echo
+	var order []string
+	w.check = func(w *world, c engine.Command) {
+		switch c := c.(type) {
+		case engine.AskHook:
+			order = append(order, string(c.Point)+" "+c.Path)
+		case engine.StartTask:
+			order = append(order, "Start "+c.Path)
+		}
+	}
+	w.answer = func(c engine.AskHook) engine.Answered {
+		if c.Point == engine.Post {
+			return engine.Answered{Answer: engine.Answer{Decision: engine.DecideDone}}
+		}
+		if c.Path == "wf.c" {
+			return engine.Answered{Answer: engine.Answer{Decision: engine.DecideReuse, Outputs: &engine.Outputs{Parameters: map[string]any{"o": "old"}}}}
+		}
+		return engine.Answered{Answer: engine.Answer{Decision: engine.DecideRun, Placeholders: map[string]any{"tag": "!"}}}
+	}
+	w.start(hooked(engine.Hook{Name: "h", Pre: true, Post: true, Task: true}))
+	w.run(nil)
+	want := []string{
+		"Pre wf.a", "Start wf.a", "Post wf.a", "Pre wf.b", "Pre wf.c", "Start wf.b", "Post wf.c", "Post wf.b", "Pre wf.d", "Start wf.d", "Post wf.d",
+	}
+	if d := cmp.Diff(want, order); d != "" {
+		t.Errorf("order (-want +got):\n%s", d)
+	}
+	if got := w.node("wf.d").Outputs.Parameters["o"]; got != "A!b!old!" {
+		t.Errorf("d gave %v\n%s", got, w.picture())
+	}
+	if !w.node("wf.c").Reused || w.started["wf.c"] != 0 {
+		t.Error("c must be reused and never started")
+	}
+}
+
+func TestPostRetryMakesAttempts(t *testing.T) {
+	w := newWorld(t, diamond())
+	w.outcome = echo
+	w.answer = func(c engine.AskHook) engine.Answered {
+		d := engine.DecideRun
+		if c.Point == engine.Post {
+			d = engine.DecideDone
+			if strings.HasPrefix(c.Path, "wf.b") && c.Attempt == 0 {
+				d = engine.DecideRetry
+			}
+		}
+		return engine.Answered{Answer: engine.Answer{Decision: d}}
+	}
+	w.start(hooked(engine.Hook{Name: "h", Pre: true, Post: true, Task: true}))
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase || w.node("wf.b").Kind != engine.RetryNode || w.phase("wf.b(1)") != engine.SucceededPhase || w.phase("wf.b(0)") != engine.FailedPhase {
+		t.Errorf("got\n%s", w.picture())
+	}
+	if got := w.node("wf.d").Outputs.Parameters["o"]; got != "AbAc" {
+		t.Errorf("d gave %v", got)
+	}
+}
+
+func TestRetryPolicy(t *testing.T) {
+	p := diamond()
+	p.Templates["local/t"].Retry = &program.Retry{Limit: "2", Backoff: &program.Backoff{Duration: "10", Factor: "2"}}
+	for _, c := range []struct {
+		name  string
+		fails int
+		want  engine.Phase
+	}{{"second attempt", 1, engine.SucceededPhase}, {"last attempt", 2, engine.SucceededPhase}, {"none left", 3, engine.FailedPhase}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, p)
+			w.outcome = func(cmd engine.StartTask) engine.Result {
+				if strings.HasPrefix(cmd.Path, "wf.a") && cmd.Attempt < c.fails {
+					one := 1
+					return engine.Result{Phase: engine.FailedPhase, ExitCode: &one}
+				}
+				return echo(cmd)
+			}
+			w.start(engine.Run{})
+			w.run(nil)
+			if w.s.Phase != c.want {
+				t.Errorf("got %s, want %s\n%s", w.s.Phase, c.want, w.picture())
+			}
+		})
+	}
+}
+
+func TestRunIsTriedAgainFromItsFailure(t *testing.T) {
+	w := newWorld(t, diamond())
+	bad := true
+	w.outcome = func(cmd engine.StartTask) engine.Result {
+		if strings.HasPrefix(cmd.Path, "wf.b") && bad {
+			return engine.Result{Phase: engine.FailedPhase}
+		}
+		return echo(cmd)
+	}
+	w.start(engine.Run{})
+	w.run(nil)
+	bad = false
+	w.step(engine.Event{RetryRun: &engine.RetryRun{}})
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase || w.started["wf.a"] != 1 || w.started["wf.c"] != 1 {
+		t.Errorf("started %v\n%s", w.started, w.picture())
+	}
+	if got := w.node("wf.d").Outputs.Parameters["o"]; got != "AbAc" {
+		t.Errorf("d gave %v\n%s", got, w.picture())
+	}
+}
