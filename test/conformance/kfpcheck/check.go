@@ -25,6 +25,7 @@ func Check(want Want, p *Pipeline, r *Run) []string {
 		found = append(found, text)
 	}
 	found = append(found, checkTree(r)...)
+	found = append(found, checkLogic(p, r)...)
 	slices.Sort(found)
 	return found
 }

@@ -35,6 +35,9 @@ type Task struct {
 	EndTime   string `json:"end_time"`
 }
 
+// key is the name of the task in its DAG.
+func (t Task) key() string { return t.DisplayName }
+
 // ReadRun reads a Run in JSON.
 func ReadRun(text []byte) (*Run, error) {
 	var r Run
