@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/sluice-ml/sluice/internal/executor"
+	"github.com/sluice-ml/sluice/internal/executor/kfpoutput"
 )
 
 func main() {
@@ -13,7 +14,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: sluice-executor TASK-FOLDER")
 		os.Exit(2)
 	}
-	if err := executor.Run(os.Args[1], nil); err != nil {
+	if err := executor.Run(os.Args[1], kfpoutput.ParseExecutorOutput); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice-executor:", err)
 		os.Exit(1)
 	}

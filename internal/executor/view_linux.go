@@ -1,7 +1,232 @@
 package executor
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-func enterView(task spec.Spec) ([]string, error) { return nil, nil }
+// viewFolder is where the private view is put together, below the sandbox's upper folder.
+const viewFolder = "view"
+
+// enterView makes the root of this process, which is the first of its own mount and pid namespaces, a copy-on-write view
+// of the machine: what is written goes to the upper folder, and vanishes with it. Everything that was opened before stays
+// open. The mounts vanish with the namespace.
+func enterView(task spec.Spec) (warnings []string, err error) {
+	b := &viewBuilder{box: *task.Sandbox, base: task.Sandbox.Upper}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return nil, fmt.Errorf("sandbox: make the mounts private: %w", err)
+	}
+	if b.box.Memory {
+		if err := unix.Mount("tmpfs", b.base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	if err := b.build(); err != nil {
+		return b.warnings, fmt.Errorf("sandbox: %w", err)
+	}
+	places, err := openMounts(task.Mounts)
+	if err != nil {
+		return b.warnings, fmt.Errorf("sandbox: %w", err)
+	}
+	if err := enterRoot(filepath.Join(b.base, viewFolder)); err != nil {
+		return b.warnings, fmt.Errorf("sandbox: %w", err)
+	}
+	for i, m := range task.Mounts {
+		if err := attach(places[i], m.Path, m.ReadOnly); err != nil {
+			return b.warnings, fmt.Errorf("sandbox: mount a volume at %s: %w", m.Path, err)
+		}
+	}
+	return b.warnings, nil
+}
+
+// viewBuilder mounts the parts of a view.
+type viewBuilder struct {
+	box      spec.Sandbox
+	base     string
+	warnings []string
+}
+
+func (b *viewBuilder) build() error {
+	view := filepath.Join(b.base, viewFolder)
+	if err := os.MkdirAll(view, 0o755); err != nil {
+		return err
+	}
+	if err := b.overlay("/", view, 0); err != nil {
+		return err
+	}
+	for i, layer := range b.box.Layers {
+		target := filepath.Join(view, layer.Path)
+		if !layer.Bind {
+			err := b.overlay(layer.Path, target, i+1)
+			if err == nil {
+				continue
+			}
+			b.warnings = append(b.warnings, fmt.Sprintf("%s cannot be made private (%v): what the task writes there stays", layer.Path, err))
+		}
+		if err := unix.Mount(layer.Path, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			b.warnings = append(b.warnings, fmt.Sprintf("%s is not there for the task: %v", layer.Path, err))
+		}
+	}
+	for _, name := range []string{"/dev", "/sys"} {
+		if err := unix.Mount(name, filepath.Join(view, name), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", name, err)
+		}
+	}
+	shared := filepath.Join(view, "dev/shm")
+	if _, err := os.Stat(shared); err == nil {
+		if err := unix.Mount("tmpfs", shared, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+			b.warnings = append(b.warnings, fmt.Sprintf("/dev/shm is the machine's: %v", err))
+		}
+	}
+	proc := filepath.Join(view, "proc")
+	if err := unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		// Inside a container that hides parts of /proc a new one is refused; the old one shows the machine's processes.
+		if err := unix.Mount("/proc", proc, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("bind /proc: %w", err)
+		}
+	}
+	return nil
+}
+
+// overlay mounts a copy-on-write layer over lower at target. The options name folders relative to the working directory,
+// so that no character of the path can be taken for a separator.
+func (b *viewBuilder) overlay(lower, target string, number int) error {
+	folder := filepath.Join(b.base, strconv.Itoa(number))
+	// An earlier executor's work folder is of no use, and marks the layer as one that may not be used again.
+	if err := os.RemoveAll(filepath.Join(folder, "w")); err != nil {
+		return err
+	}
+	for _, name := range []string{"u", "w"} {
+		if err := os.MkdirAll(filepath.Join(folder, name), 0o755); err != nil {
+			return err
+		}
+	}
+	if number > 0 || lower == "/" {
+		if err := sameMode(lower, filepath.Join(folder, "u")); err != nil {
+			return err
+		}
+	}
+	if err := os.Chdir(folder); err != nil {
+		return err
+	}
+	defer func() { _ = os.Chdir("/") }() // the root is always there
+	if strings.ContainsAny(lower, `:,\`) {
+		fd, err := unix.Open(lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		lower = "/proc/self/fd/" + strconv.Itoa(fd)
+	}
+	options := "lowerdir=" + lower + ",upperdir=u,workdir=w"
+	if b.box.User {
+		options += ",userxattr"
+	}
+	// Without volatile the whole file system of the upper folder is written to disk when the mount ends.
+	err := unix.Mount("overlay", target, "overlay", 0, options+",volatile")
+	if errors.Is(err, unix.EINVAL) {
+		err = unix.Mount("overlay", target, "overlay", 0, options)
+	}
+	if err != nil {
+		return fmt.Errorf("overlay of %s: %w", lower, err)
+	}
+	return nil
+}
+
+// sameMode gives a layer's top folder the permissions of what it covers: 1777 of /tmp, for one.
+func sameMode(lower, upper string) error {
+	info, err := os.Stat(lower)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(upper, info.Mode()&(fs.ModePerm|fs.ModeSticky))
+}
+
+// enterRoot makes a mount the root of this process.
+func enterRoot(view string) error {
+	if err := os.Chdir(view); err != nil {
+		return err
+	}
+	// The old root lands on the new one and is taken away.
+	if err := unix.PivotRoot(".", "."); err == nil {
+		if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("let go of the old root: %w", err)
+		}
+	} else if err := unix.Chroot("."); err != nil { // in a chroot already
+		return fmt.Errorf("enter the view: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// openMounts takes hold of what is to be mounted while the machine's own paths can be seen.
+func openMounts(mounts []spec.Mount) ([]int, error) {
+	places := make([]int, len(mounts))
+	for i, m := range mounts {
+		var err error
+		if places[i], err = grab(m.From); err != nil {
+			return nil, err
+		}
+	}
+	return places, nil
+}
+
+// grab takes hold of a file or folder as something that can be mounted.
+func grab(from string) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return 0, fmt.Errorf("take hold of %s: %w", from, err)
+	}
+	return fd, nil
+}
+
+// attach mounts what was grabbed at a path of the view, which is made where it is missing.
+func attach(fd int, path string, readOnly bool) error {
+	defer unix.Close(fd)
+	var what unix.Stat_t
+	if err := unix.Fstat(fd, &what); err != nil {
+		return err
+	}
+	folder := what.Mode&unix.S_IFMT == unix.S_IFDIR
+	if err := makePoint(path, folder); err != nil {
+		return err
+	}
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS); err != nil {
+		return err
+	}
+	if readOnly {
+		return unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
+	}
+	return nil
+}
+
+// makePoint makes a mount point of the right kind.
+func makePoint(path string, folder bool) error {
+	if info, err := os.Stat(path); err == nil {
+		if info.IsDir() == folder {
+			return nil
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	if folder {
+		return os.MkdirAll(path, 0o777)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

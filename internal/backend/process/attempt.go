@@ -133,7 +133,14 @@ func (a *attempt) result() (*spec.Result, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range result.Parameters {
+		result.Parameters[name] = spec.Whole(value)
+	}
+	spec.WholeArtifacts(result.Reported)
+	return result, nil
 }
 
 // reported reads what an earlier backend told of the attempt; nil where it told nothing.
@@ -142,7 +149,14 @@ func (a *attempt) reported() (*engine.Result, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range result.Outputs.Parameters {
+		result.Outputs.Parameters[name] = spec.Whole(value)
+	}
+	spec.WholeArtifacts(result.Outputs.Artifacts)
+	return result, nil
 }
 
 func readFile[T any](folder, name string) (*T, error) {

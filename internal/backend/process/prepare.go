@@ -64,7 +64,7 @@ func (a *attempt) spec() (spec.Spec, error) {
 	}
 	a.outputs(&s)
 	if a.b.view != nil {
-		a.b.view.describe(a.folder, a.cmd.Pod, &s)
+		a.b.view.describe(a.folder, &s)
 	}
 	return s, a.limits(&s)
 }

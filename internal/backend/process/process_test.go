@@ -11,13 +11,14 @@ import (
 	"github.com/sluice-ml/sluice/internal/backend/process"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/executor"
+	"github.com/sluice-ml/sluice/internal/executor/kfpoutput"
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
 // The test program is its own executor, as sluice can be.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "executor" {
-		if err := executor.Run(os.Args[2], nil); err != nil {
+		if err := executor.Run(os.Args[2], kfpoutput.ParseExecutorOutput); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -101,5 +102,22 @@ func TestPlain(t *testing.T) {
 	}
 	if _, err := os.Stat(store); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestSandbox(t *testing.T) {
+	b, sink := open(t, func(c *process.Config) { c.Sandbox = process.On })
+	cmd := shell("run.a", "id -u; echo x > /tmp/sluice-sandbox-test; ls /proc | grep -c '^[0-9]'; cat /tmp/sluice-sandbox-test; pwd; touch /usr/xx; mount | head -5; echo $HOME; echo y > $HOME/f")
+	cmd.Outputs.Parameters = []program.Output{{Name: "p", Path: "/tmp/sluice-sandbox-test"}}
+	if err := b.Start(t.Context(), engine.Run{Name: "run", UID: "uid"}, cmd); err != nil {
+		t.Fatal(err)
+	}
+	r := sink.finished(t)
+	t.Logf("%+v", r)
+	if r.Outputs.Result != nil {
+		t.Log(*r.Outputs.Result)
+	}
+	if _, err := os.Stat("/tmp/sluice-sandbox-test"); err == nil {
+		t.Fatal("leaked")
 	}
 }

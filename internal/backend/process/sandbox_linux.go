@@ -1,20 +1,104 @@
 package process
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// sandbox is how tasks get a private view of the machine.
+// sandbox is how tasks get a private view of the machine: each executor is started as the first process of namespaces of
+// its own, and puts the view together there.
 type sandbox struct {
-	root bool
+	root   bool // else in a user namespace
+	memory bool // what tasks write is kept in memory
+	layers []spec.Layer
 }
 
-func openSandbox(Config) (*sandbox, error) { return nil, nil }
+// openSandbox tries which kind of sandbox this machine allows. It is nil where none is wanted or possible.
+func openSandbox(cfg Config) (*sandbox, error) {
+	if cfg.Sandbox == Off {
+		return nil, nil
+	}
+	v := &sandbox{root: os.Geteuid() == 0}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil {
+		v.layers = layers(string(mounts))
+		if err = v.probe(cfg); err != nil {
+			// The folder's file system cannot take what tasks write, as inside most containers; memory always can.
+			v.memory = true
+			if v.probe(cfg) == nil {
+				cfg.Log.Warn("what tasks write is kept in memory, because the folder cannot take it", "folder", cfg.Home, "reason", err)
+				err = nil
+			}
+		}
+	}
+	switch {
+	case err == nil:
+		return v, nil
+	case cfg.Sandbox == On:
+		return nil, fmt.Errorf("process backend: this machine allows no sandbox: %w", err)
+	}
+	cfg.Log.Warn("tasks run without a sandbox: they see and change this machine's own files", "reason", err)
+	return nil, nil
+}
 
-func (v *sandbox) describe(folder, host string, s *spec.Spec) {}
+// probe starts an executor that only enters the view.
+func (v *sandbox) probe(cfg Config) (err error) {
+	if err := os.MkdirAll(cfg.Home, 0o755); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(cfg.Home, "probe-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeAll(folder)) }()
+	s := spec.Spec{Path: "probe"}
+	v.describe(folder, &s)
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := spec.Write(root, spec.SpecFile, s); err != nil {
+		return err
+	}
+	p, err := startExecutor(cfg.Executor, folder, v)
+	if err != nil {
+		return err
+	}
+	p.reap()
+	p.close()
+	result, err := spec.Read[spec.Result](root, spec.ResultFile)
+	if err != nil {
+		said, _ := root.ReadFile(errorFile) // not there: it said nothing
+		return fmt.Errorf("the executor ended without a result: %s", lastLine(string(said)))
+	}
+	if result.Phase != spec.Succeeded {
+		return errors.New(result.Message)
+	}
+	for _, w := range result.Warnings {
+		cfg.Log.Debug(w)
+	}
+	return nil
+}
 
-func (v *sandbox) attributes(attr *syscall.SysProcAttr) {}
+// describe adds the sandbox to a task.
+func (v *sandbox) describe(folder string, s *spec.Spec) {
+	s.Sandbox = &spec.Sandbox{Upper: filepath.Join(folder, upperFolder), Memory: v.memory, User: !v.root, Layers: v.layers}
+}
+
+// attributes puts a new executor into namespaces of its own.
+func (v *sandbox) attributes(attr *syscall.SysProcAttr) {
+	attr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID
+	if !v.root {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+}
 
 func bootID() string { return spec.Boot() }

@@ -8,24 +8,42 @@ import (
 	"syscall"
 )
 
+// spawn starts the attempt's executor and watches it.
 func (a *attempt) spawn() (*process, error) {
+	p, err := startExecutor(a.b.cfg.Executor, a.folder, a.b.view)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.b.watch.add(p); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// startExecutor starts an executor in a session of its own, so that what ends this program does not end it.
+func startExecutor(command []string, folder string, view *sandbox) (*process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer null.Close()
-	said, err := os.OpenFile(filepath.Join(a.folder, errorFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	said, err := os.OpenFile(filepath.Join(folder, errorFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer said.Close()
 	fd := -1
 	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &fd}
-	if a.b.view != nil {
-		a.b.view.attributes(attr)
+	if view != nil {
+		if err := os.MkdirAll(filepath.Join(folder, upperFolder), 0o755); err != nil {
+			return nil, err
+		}
+		view.attributes(attr)
 	}
-	argv := append(append([]string{}, a.b.cfg.Executor...), a.folder)
+	argv := append(append([]string{}, command...), folder)
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+		// The executor lives briefly and has little to do: no garbage collection, few threads.
 		Dir: "/", Env: []string{"GOGC=off", "GOMAXPROCS=2"}, Files: []uintptr{null.Fd(), null.Fd(), said.Fd()}, Sys: attr,
 	})
 	if err != nil {
@@ -33,11 +51,8 @@ func (a *attempt) spawn() (*process, error) {
 	}
 	p := &process{fd: fd, pid: pid, child: true}
 	if fd < 0 {
-		return nil, errors.New("this kernel has no process descriptors; Linux 5.4 is the oldest that will do")
-	}
-	if err := a.b.watch.add(p); err != nil {
-		p.close()
-		return nil, err
+		// Without a descriptor nothing can wait for it as it must.
+		return nil, errors.Join(errors.New("this kernel has no process descriptors: Linux 5.4 or newer is needed"), syscall.Kill(pid, syscall.SIGKILL))
 	}
 	return p, nil
 }

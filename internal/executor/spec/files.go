@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,14 +33,17 @@ func Write(dir *os.Root, name string, value any) error {
 	return nil
 }
 
-// Read reads a JSON file of a task folder; a file that is not there is an error that is fs.ErrNotExist.
+// Read reads a JSON file of a task folder; a file that is not there is an error that is fs.ErrNotExist. Numbers in values of
+// any type are json.Number.
 func Read[T any](dir *os.Root, name string) (T, error) {
 	var value T
 	data, err := dir.ReadFile(name)
 	if err != nil {
 		return value, fmt.Errorf("read %s: %w", name, err)
 	}
-	if err := json.Unmarshal(data, &value); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber() // see Whole
+	if err := decoder.Decode(&value); err != nil {
 		return value, fmt.Errorf("decode %s: %w", name, err)
 	}
 	return value, nil

@@ -30,6 +30,7 @@ type Spec struct {
 	// Path is the attempt's path, for messages.
 	Path string `json:"path"`
 	// Containers run in the order that their Needs allow. The one named "main", or the only one, gives result and exit code.
+	// Without any the executor only enters the sandbox: a probe.
 	Containers []Container `json:"containers"`
 	Inputs     []Input     `json:"inputs,omitempty"`
 	Parameters []Parameter `json:"parameters,omitempty"`
@@ -122,11 +123,8 @@ type Sandbox struct {
 	Memory bool `json:"memory,omitempty"`
 	// User says that the executor is in a user namespace.
 	User bool `json:"user,omitempty"`
-	// Overlays are the mount points besides "/" that get an overlay of their own; Binds are placed as they are.
-	// Both lists are in the order in which to mount: parents first.
+	// Layers are the other mount points besides "/", /dev, /proc and /sys, in the order in which to mount: parents first.
 	Layers []Layer `json:"layers,omitempty"`
-	// Host is the name that the task sees as its host's; empty leaves it.
-	Host string `json:"host,omitempty"`
 }
 
 // Layer is one mount point of the host in the private view.
