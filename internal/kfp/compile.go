@@ -130,8 +130,13 @@ func (c *compiler) inputs(name string, spec *ComponentSpec) program.Inputs {
 		if d.DefaultValue != nil && d.DefaultValue.JSON != nil {
 			in.Default = &program.Binding{Const: toJSON(d.DefaultValue.JSON)}
 		}
-		if in.Type == program.FinalStatus || in.Type == program.Config {
+		if in.Type == program.Config {
 			in.Optional = true
+		}
+		if in.Type == program.FinalStatus && in.Default == nil {
+			// The system fills it. Where no task is named whose end it could be, nothing has failed so far.
+			in.Optional = true
+			in.Default = &program.Binding{Expr: `{"state":"SUCCEEDED","error":{},"pipelineJobResourceName":"{{$.pipeline_job_resource_name}}","pipelineTaskName":""}`}
 		}
 		for _, l := range d.Literals {
 			in.Allowed = append(in.Allowed, l.JSON)

@@ -140,15 +140,21 @@ func (c *celCache) selectFrom(src string, value any) (any, error) {
 	return result, nil
 }
 
-// CheckCondition says what is wrong with a condition's source; CheckSelector the same of a selector.
-func (l *language) CheckCondition(src string) error {
-	_, err := l.cel.compile(l.cel.conditions, func() *cel.Env { return l.cel.condEnv }, src)
+// Checker says what is wrong with sources of conditions and selectors, without evaluating them.
+type Checker struct{ cache *celCache }
+
+// NewChecker gives a Checker; it is safe for concurrent use.
+func NewChecker() *Checker { return &Checker{newCELCache()} }
+
+// Condition checks the source of a trigger condition.
+func (c *Checker) Condition(src string) error {
+	_, err := c.cache.compile(c.cache.conditions, func() *cel.Env { return c.cache.condEnv }, src)
 	return err
 }
 
-// CheckSelector says what is wrong with a selector's source.
-func (l *language) CheckSelector(src string) error {
-	_, err := l.cel.compile(l.cel.selectors, func() *cel.Env { return l.cel.selectEnv }, src)
+// Selector checks the source of a parameter expression selector.
+func (c *Checker) Selector(src string) error {
+	_, err := c.cache.compile(c.cache.selectors, func() *cel.Env { return c.cache.selectEnv }, src)
 	return err
 }
 
