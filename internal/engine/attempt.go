@@ -24,12 +24,12 @@ func (x *step) policy(n *Node) *program.Retry {
 }
 
 // nextAttempt starts another attempt under a RetryNode.
-func (x *step) nextAttempt(n *Node, _ Result) {
+func (x *step) nextAttempt(n *Node) {
+	n.Stage, n.Phase = StageRun, RunningPhase
 	if why := x.refused(n, n.Exit); why != "" {
 		x.conclude(n, Result{Phase: FailedPhase, Message: why})
 		return
 	}
-	n.Stage, n.Phase = StageRun, RunningPhase
 	suffix := fmt.Sprintf("(%d)", n.Attempt)
 	p := plan{
 		call: n.call, site: site{From: fromParent, Template: n.site.Template}, path: n.Path + suffix, name: n.Name + suffix,
@@ -179,7 +179,7 @@ func (x *step) attemptDone(n, a *Node) {
 			x.emit(SetTimer{Timer: Timer{n.ID, BackoffTimer}, At: n.work.Timer})
 			return
 		}
-		x.nextAttempt(n, Result{})
+		x.nextAttempt(n)
 		return
 	}
 	r := Result{Phase: a.Phase, Message: a.Message, ExitCode: a.ExitCode, Outputs: a.Outputs, Reused: a.Reused, Host: a.Host}
@@ -196,7 +196,7 @@ func (x *step) asAttempt(n *Node) {
 	if n.Kind == RetryNode { // a hook of the workflow asked: the attempts that there are go on
 		n.work.Again, n.work.Result, n.work.Hook = false, nil, 0
 		n.Outputs, n.ExitCode, n.Message = Outputs{}, nil, ""
-		x.nextAttempt(n, Result{})
+		x.nextAttempt(n)
 		return
 	}
 	// Hooks of the workflow were asked about the node as a whole and stay with it.
@@ -227,7 +227,7 @@ func (x *step) asAttempt(n *Node) {
 	n.Hooks, n.Outputs, n.ExitCode, n.Message = whole, Outputs{}, nil, ""
 	x.s.touch(first)
 	x.s.touch(n)
-	x.nextAttempt(n, Result{})
+	x.nextAttempt(n)
 }
 
 // parseDuration reads Argo's durations: "30", "30s", "2h", "1d".

@@ -201,6 +201,9 @@ func (x *step) add(parent *Node, p *plan, kind NodeKind) *Node {
 		Hooked: p.hooked, Exit: p.exit, Phase: Pending, Started: x.now,
 		call: p.call, template: p.template, site: p.site, work: &work{},
 	}
+	if x.s.Generation > 0 {
+		n.Identity = x.regenerated(n.Path)
+	}
 	x.s.nodes = append(x.s.nodes, n)
 	if parent != nil {
 		n.Parent = parent.ID
@@ -275,7 +278,7 @@ func (x *step) proceed(n *Node) {
 		x.enterGraph(n)
 	case RetryNode:
 		n.Phase, n.Stage = RunningPhase, StageRun
-		x.nextAttempt(n, Result{})
+		x.nextAttempt(n)
 	case Leaf:
 		x.place(n)
 	}

@@ -57,6 +57,8 @@ type State struct {
 	Suspended bool
 	// Shutdown is "", "Stop" or "Terminate".
 	Shutdown string
+	// Generation counts how often the run was started again after it had failed.
+	Generation int
 
 	nodes   []*Node // by ID; nodes[0] stands for the run and is no node
 	changed []NodeID

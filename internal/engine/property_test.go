@@ -3,7 +3,9 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -221,9 +223,7 @@ func TestAnyOrderGivesTheSameState(t *testing.T) {
 			hooks = someHooks
 		}
 		want := play2(t, p, salt, hooks, nil, nil)
-		if !want.s.Phase.Ended() {
-			rt.Fatalf("the run hangs:\n%s", want.picture())
-		}
+		mustBeOver(rt, want)
 		for i := range 3 {
 			got := play2(t, p, salt, hooks, rand.New(rand.NewPCG(seed, uint64(i+2))), nil)
 			if d := cmp.Diff(want.picture(), got.picture()); d != "" {
@@ -317,5 +317,146 @@ func TestOutstandingIsWhatWaits(t *testing.T) {
 				rt.Fatalf("(-waiting +outstanding):\n%s", d)
 			}
 		})
+	})
+}
+
+// A failed run that is tried again ends, in any order the same, and runs nothing again that had succeeded.
+func TestTryingARunAgain(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		p := generate(rand.New(rand.NewPCG(seed, 1)))
+		hooks := someHooks
+		if rapid.Bool().Draw(rt, "plain") {
+			hooks = nil
+		}
+		again := func(order *rand.Rand) *world {
+			w := play2(t, p, fmt.Sprint(seed), hooks, order, nil)
+			if !w.s.Phase.Bad() {
+				return w
+			}
+			for try := range 2 {
+				if !w.s.Phase.Bad() {
+					break
+				}
+				succeeded := map[string]bool{}
+				for n := range w.s.Nodes() {
+					if n.Kind == engine.Leaf && n.Phase == engine.SucceededPhase && !underBad(w, n) && !n.Exit {
+						succeeded[n.Path] = true
+					}
+				}
+				w.outcome = fate(fmt.Sprint(seed, try, "again"))
+				w.answer = nil
+				w.check = func(w *world, c engine.Command) {
+					if s, ok := c.(engine.StartTask); ok && succeeded[w.s.Node(s.Node).Path] {
+						rt.Fatalf("%s had succeeded and runs again", w.s.Node(s.Node).Path)
+					}
+				}
+				w.step(engine.Event{RetryRun: &engine.RetryRun{}})
+				w.run(order)
+				mustBeOver(rt, w)
+			}
+			return w
+		}
+		want := again(nil)
+		got := again(rand.New(rand.NewPCG(seed, 7)))
+		if d := cmp.Diff(want.picture(), got.picture()); d != "" {
+			rt.Fatalf("(-want +got):\n%s", d)
+		}
+	})
+}
+
+// underBad says whether a node is inside an attempt that failed, or comes after a call that did: such work is done
+// again.
+func underBad(w *world, n *engine.Node) bool {
+	for p := w.s.Node(n.Parent); p != nil; n, p = p, w.s.Node(p.Parent) {
+		if n.Hooked || (p.Kind == engine.RetryNode && p.Phase.Bad()) {
+			return true
+		}
+		if p.Kind == engine.GraphNode && n.Kind != engine.Round && afterBad(w, p, n.Call()) {
+			return true
+		}
+	}
+	return false
+}
+
+func afterBad(w *world, g *engine.Node, call *program.Call) bool {
+	for _, need := range call.Needs {
+		c := w.s.Child(g, need)
+		if c == nil || c.Phase.Bad() || c.Phase == engine.OmittedPhase || afterBad(w, g, c.Call()) {
+			return true
+		}
+	}
+	return false
+}
+
+// mustBeOver fails the test when the run hangs, or has ended with something still going on.
+func mustBeOver(t *rapid.T, w *world) {
+	if !w.s.Phase.Ended() {
+		t.Fatalf("the run hangs:\n%s", w.picture())
+	}
+	for n := range w.s.Nodes() {
+		if n.Stage != engine.StageDone || !n.Phase.Ended() {
+			t.Fatalf("the run has ended but %s has not (%s):\n%s", n.Path, n.Stage, w.picture())
+		}
+	}
+	if left := outstanding(w.m, w.s); len(left) > 0 {
+		t.Fatalf("the run has ended but there is something to do: %v", left)
+	}
+}
+
+// Whatever a person does at whatever moment, the run ends with nothing left over, and what was asked is answered once.
+func TestInterruptedRunsEnd(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		p := generate(rand.New(rand.NewPCG(seed, 1)))
+		p.Parallelism = int64(rapid.IntRange(0, 3).Draw(rt, "parallelism"))
+		for _, key := range slices.Sorted(maps.Keys(p.Templates)) {
+			tmpl := p.Templates[key]
+			if tmpl.Graph != nil {
+				tmpl.Parallelism = int64(rapid.IntRange(0, 2).Draw(rt, "limit"))
+				tmpl.Graph.FailFast = rapid.Bool().Draw(rt, "failFast")
+			} else if rapid.IntRange(0, 3).Draw(rt, "locked") == 0 {
+				tmpl.Locks = []program.Lock{{Name: "m"}}
+			}
+		}
+		at := rapid.IntRange(0, 30).Draw(rt, "at")
+		what := rapid.SampledFrom([]engine.Event{
+			{Shutdown: &engine.Shutdown{}},
+			{Shutdown: &engine.Shutdown{Terminate: true}},
+			{Suspend: &engine.Suspend{}},
+			{Abandoned: &engine.Abandoned{Message: "gone"}},
+		}).Draw(rt, "what")
+		events := 0
+		w := newWorld(t, p)
+		w.outcome, w.answer, w.check = fate(fmt.Sprint(seed)), verdict(fmt.Sprint(seed)), checkOrder
+		w.afterStep = func(w *world) {
+			running := 0
+			for n := range w.s.Nodes() {
+				if n.Kind == engine.Leaf && n.Stage == engine.StageRun {
+					running++
+				}
+			}
+			if p.Parallelism > 0 && running > int(p.Parallelism) {
+				rt.Fatalf("%d tasks run at once, %d may", running, p.Parallelism)
+			}
+			if events++; events == at && !w.s.Phase.Ended() {
+				w.step(what)
+			}
+		}
+		w.start(engine.Run{Hooks: someHooks})
+		order := rand.New(rand.NewPCG(seed, 3))
+		w.run(order)
+		for range 3 {
+			if w.s.Phase.Ended() {
+				break
+			}
+			w.step(engine.Event{Resume: &engine.Resume{}})
+			w.run(order)
+		}
+		if what.Abandoned != nil {
+			w.run(order)
+			return // it ends whatever goes on
+		}
+		mustBeOver(rt, w)
 	})
 }

@@ -28,8 +28,14 @@ func (x *step) retryRun(e RetryRun) error {
 		return fmt.Errorf("engine: the run has succeeded: nothing is to be tried again")
 	}
 	s.Phase, s.Message, s.Shutdown, s.Suspended = RunningPhase, "", "", false
+	s.Generation++
 	s.own = &work{}
 	s.ExitRoot = 0
+	for _, n := range s.nodes[1:] {
+		if n.Parent == 0 && n.ID != s.Root { // exit handlers and what else watched the run
+			dropTree(x, n)
+		}
+	}
 	if len(e.Parameters) > 0 {
 		for k, v := range e.Parameters {
 			s.Parameters[k] = normal(v)
@@ -46,7 +52,7 @@ func (x *step) retryRun(e RetryRun) error {
 	case root == nil:
 		x.enterRoot()
 	case r.wanted(root):
-		s.Root = r.again(nil, root)
+		s.Root = r.again(root)
 	default:
 		// Only an exit handler failed: it runs once more.
 		x.rootDone(root)
@@ -66,13 +72,16 @@ func (r *retrier) wanted(n *Node) bool {
 }
 
 // again brings a node back to life and gives the ID of what stands for it now.
-func (r *retrier) again(parent, n *Node) NodeID {
+func (r *retrier) again(n *Node) NodeID {
 	x := r.x
 	switch n.Kind {
 	case GraphNode:
-		if n.template.Graph.Stages != nil {
+		switch {
+		case n.work == nil || n.work.Nodes == nil:
+			return r.fresh(n) // it never came to its calls
+		case n.template.Graph.Stages != nil:
 			r.rounds(n)
-		} else {
+		default:
 			r.graph(n)
 		}
 		return n.ID
@@ -87,21 +96,22 @@ func (r *retrier) again(parent, n *Node) NodeID {
 		}
 		for _, id := range append([]NodeID(nil), n.Children...) {
 			if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
-				r.again(n, c)
+				r.again(c)
 			}
 		}
 		return n.ID
 	case RetryNode:
 		r.reopen(n)
 		n.Started = x.now
-		x.nextAttempt(n, Result{})
+		x.nextAttempt(n)
 		return n.ID
 	}
-	return r.fresh(parent, n)
+	return r.fresh(n)
 }
 
 // reopen makes a done group run again.
 func (r *retrier) reopen(n *Node) {
+	r.dropCalls(n)
 	w := &work{}
 	if n.work != nil {
 		w.Nodes, w.Branch = n.work.Nodes, n.work.Branch
@@ -114,13 +124,13 @@ func (r *retrier) reopen(n *Node) {
 
 // fresh runs a leaf, or a call that never became one, anew: a leaf keeps its inputs, its node and its path, and gets a
 // new identity for the backend.
-func (r *retrier) fresh(parent, n *Node) NodeID {
+func (r *retrier) fresh(n *Node) NodeID {
 	x := r.x
 	if n.Kind == AbsentNode {
 		return 0
 	}
-	n.Retried++
-	n.Identity = fmt.Sprintf("%s#%d", n.Path, n.Retried)
+	r.dropCalls(n)
+	n.Identity = x.regenerated(n.Path)
 	n.work = &work{}
 	n.Phase, n.Stage, n.Message, n.Reused, n.CacheHit = Pending, "", "", false, nil
 	n.Started, n.Finished, n.Outputs, n.ExitCode = x.now, time.Time{}, Outputs{}, nil
@@ -136,22 +146,20 @@ func (r *retrier) graph(n *Node) {
 	r.reopen(n)
 	g := n.template.Graph
 	sh, err := x.shape(n)
-	if err != nil || n.work.Nodes == nil {
-		n.work.Nodes = nil
-		x.enterGraph(n)
+	if err != nil {
+		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
 		return
 	}
 	w := n.work
 	w.Needs = make([]int32, len(g.Calls))
 	w.Branch = make([]Phase, len(g.Calls))
-	// again holds the calls that run again: those that are wanted themselves, and all behind them that did not succeed.
+	// again holds the calls that run again: those that failed or never came to run, and all behind them, since what
+	// they would be decided by may be another.
 	again := make([]bool, len(g.Calls))
 	for i := range g.Calls {
 		c := x.s.Node(w.Nodes[i])
-		again[i] = c == nil || r.wanted(c)
-	}
-	for i := range g.Calls {
-		if c := x.s.Node(w.Nodes[i]); c != nil && r.restart[c.ID] {
+		if c == nil || c.Phase.Bad() || r.restart[c.ID] || (c.Phase == OmittedPhase && c.Kind != AbsentNode) {
+			again[i] = true
 			r.spread(sh, i, again)
 		}
 	}
@@ -196,7 +204,7 @@ func (r *retrier) graph(n *Node) {
 		switch {
 		case w.Needs[i] == -1:
 			w.Needs[i] = 0
-			r.again(n, x.s.Node(old[i]))
+			r.again(x.s.Node(old[i]))
 		case w.Needs[i] == 0:
 			x.decide(n, i)
 		}
@@ -232,6 +240,7 @@ func (r *retrier) rounds(n *Node) {
 	x := r.x
 	r.reopen(n)
 	var round *Node
+	rounds := 0
 	for _, id := range append([]NodeID(nil), n.Children...) {
 		c := x.s.Node(id)
 		switch {
@@ -240,10 +249,12 @@ func (r *retrier) rounds(n *Node) {
 			round = c
 		case round != nil:
 			r.drop(n, c)
+		default:
+			rounds++
 		}
 	}
 	if round == nil {
-		x.nextRound(n, len(n.Children))
+		x.nextRound(n, rounds)
 		return
 	}
 	if len(round.Children) == 0 { // it never started: its calls could not be resolved
@@ -261,7 +272,7 @@ func (r *retrier) rounds(n *Node) {
 	round.work.Open = len(todo)
 	for _, c := range todo {
 		if c.Kind != AbsentNode {
-			r.again(round, c)
+			r.again(c)
 			continue
 		}
 		call, index := c.call, c.site.Index
@@ -282,10 +293,26 @@ func (r *retrier) drop(parent, n *Node) {
 			break
 		}
 	}
-	n.Dropped = true
-	r.x.s.touch(n)
 	r.x.s.touch(parent)
-	for _, id := range append([]NodeID(nil), n.Children...) {
-		r.drop(n, r.x.s.Node(id))
+	dropTree(r.x, n)
+}
+
+func dropTree(x *step, n *Node) {
+	n.Dropped = true
+	x.s.touch(n)
+	for _, id := range n.Children {
+		dropTree(x, x.s.Node(id))
 	}
 }
+
+// dropCalls takes out the lifecycle calls of a node that runs again: they will be made anew.
+func (r *retrier) dropCalls(n *Node) {
+	for _, id := range append([]NodeID(nil), n.Children...) {
+		if c := r.x.s.Node(id); c.Hooked {
+			r.drop(n, c)
+		}
+	}
+}
+
+// regenerated is the identity of an attempt in a run that was tried again: its path alone may have been used before.
+func (x *step) regenerated(path string) string { return fmt.Sprintf("%s#%d", path, x.s.Generation) }

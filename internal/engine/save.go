@@ -22,6 +22,7 @@ type saved struct {
 	ExitRoot   NodeID         `json:"exitRoot,omitempty"`
 	Suspended  bool           `json:"suspended,omitempty"`
 	Shutdown   string         `json:"shutdown,omitempty"`
+	Generation int            `json:"generation,omitempty"`
 	Own        *work          `json:"own"`
 	Failed     []NodeID       `json:"failed,omitempty"`
 	Nodes      []savedNode    `json:"nodes"`
@@ -41,7 +42,7 @@ func (s *State) MarshalJSON() ([]byte, error) {
 	out := saved{
 		Run: s.Run, Phase: s.Phase, Message: s.Message, Started: s.Started, Finished: s.Finished,
 		Parameters: s.Parameters, Artifacts: s.Artifacts, Outputs: s.Outputs, Root: s.Root, ExitRoot: s.ExitRoot,
-		Suspended: s.Suspended, Shutdown: s.Shutdown, Own: s.own, Failed: s.failed,
+		Suspended: s.Suspended, Shutdown: s.Shutdown, Generation: s.Generation, Own: s.own, Failed: s.failed,
 		Nodes: make([]savedNode, 0, len(s.nodes)-1),
 	}
 	for _, n := range s.nodes[1:] {
@@ -59,7 +60,7 @@ func (m *Machine) Load(data []byte) (*State, error) {
 	s := &State{
 		Run: in.Run, Phase: in.Phase, Message: in.Message, Started: in.Started, Finished: in.Finished,
 		Parameters: normalMap(in.Parameters), Artifacts: normalArtifacts(in.Artifacts), Outputs: in.Outputs.normal(),
-		Root: in.Root, ExitRoot: in.ExitRoot, Suspended: in.Suspended, Shutdown: in.Shutdown, own: in.Own, failed: in.Failed,
+		Root: in.Root, ExitRoot: in.ExitRoot, Suspended: in.Suspended, Shutdown: in.Shutdown, Generation: in.Generation, own: in.Own, failed: in.Failed,
 		nodes: make([]*Node, 1, len(in.Nodes)+1),
 	}
 	if s.own == nil {

@@ -117,11 +117,10 @@ type Node struct {
 	// Children are the direct children in order of creation.
 	Children []NodeID `json:"children,omitempty"`
 
-	// Retried counts how often a person had the node's task run again; Dropped marks nodes that such a retry replaced.
-	Retried int  `json:"retried,omitempty"`
+	// Dropped marks nodes that a retry of the run replaced.
 	Dropped bool `json:"dropped,omitempty"`
-	// Identity is the path under which the backend knows the attempt, where that is not Path: an attempt that became
-	// the first of several because a Post hook asked for another.
+	// Identity is the path under which backends and hooks know the attempt, where that is not Path: it became the first
+	// of several because a Post hook asked for another, or the run was tried again and the path had been used before.
 	Identity string `json:"identity,omitempty"`
 
 	// call and template are bound again after a load, by site.

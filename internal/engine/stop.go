@@ -221,7 +221,7 @@ func (x *step) fired(t Timer) {
 	case t.Kind == BackoffTimer && n.Stage == StageBackoff && !x.now.Before(w.Timer):
 		w.Timer = time.Time{}
 		n.Message = ""
-		x.nextAttempt(n, Result{})
+		x.nextAttempt(n)
 	}
 }
 
