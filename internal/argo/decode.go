@@ -150,7 +150,7 @@ func (d *decoder) checkItems(n *node, t reflect.Type, path string) bool {
 
 func (d *decoder) checkFields(n *node, t reflect.Type, path string) bool {
 	known := fieldsOf(t)
-	ok := true
+	ok := d.checkRequired(n, t, path)
 	for i, key := range n.keys {
 		ft, found := known[key]
 		if !found {
@@ -235,7 +235,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 }
 
 // nearest gives the known name that key is probably meant to be, or "".
-func nearest(key string, known map[string]reflect.Type) string {
+func nearest[T any](key string, known map[string]T) string {
 	best, bestDistance := "", 1+len(key)/4
 	if len(key) > 64 {
 		return ""

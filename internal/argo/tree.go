@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // nodeKind is the kind of a JSON value.
@@ -117,30 +118,33 @@ func (n *node) json() []byte {
 
 // lineOf finds the line of the longest prefix of a path ("spec.templates[2].name") that exists.
 func (n *node) lineOf(path string) int {
-	line := n.line
+	found, _ := n.find(path)
+	return found.line
+}
+
+// find follows a path as far as it exists, and says whether that was to its end.
+func (n *node) find(path string) (*node, bool) {
 	for path != "" {
 		var next *node
 		if path[0] == '[' {
-			end := 1
-			for end < len(path) && path[end] != ']' {
-				end++
+			end := strings.IndexByte(path, ']')
+			if end < 0 {
+				return n, false
 			}
-			if i, err := strconv.Atoi(path[1:end]); err == nil && n.kind == listNode && i < len(n.items) {
+			if i, err := strconv.Atoi(path[1:end]); err == nil && n.kind == listNode && i >= 0 && i < len(n.items) {
 				next = n.items[i]
 			}
-			path = path[min(end+1, len(path)):]
+			path = path[end+1:]
 		} else {
 			next, path = n.longestKey(path)
 		}
 		if next == nil {
-			return line
+			return n, false
 		}
-		n, line = next, next.line
-		if path != "" && path[0] == '.' {
-			path = path[1:]
-		}
+		n = next
+		path = strings.TrimPrefix(path, ".")
 	}
-	return line
+	return n, true
 }
 
 // longestKey follows the longest key that begins the path: keys of objects may have dots in them.
@@ -160,6 +164,22 @@ func (n *node) longestKey(path string) (*node, string) {
 		return nil, ""
 	}
 	return n.items[best], path[len(n.keys[best]):]
+}
+
+// texts calls f for every string in the value, with its path.
+func (n *node) texts(path string, f func(path, text string)) {
+	switch n.kind {
+	case stringNode:
+		f(path, n.text)
+	case listNode:
+		for i, v := range n.items {
+			v.texts(index(path, i), f)
+		}
+	case mapNode:
+		for i, v := range n.items {
+			v.texts(join(path, n.keys[i]), f)
+		}
+	}
 }
 
 func join(path, key string) string {

@@ -1,10 +1,132 @@
 package argo
 
-// Validate gives everything that is wrong with the object to run and what it refers to.
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Validate gives everything that is wrong with the object to run and what it refers to, without the options' values
+// being known to Argo's own rules: a parameter that the submission gives needs no value in the manifest.
 func (b *Bundle) Validate(opts Options) Problems {
-	out := append(Problems(nil), b.problems...)
+	out := slices.Clone(b.problems)
 	if b.run == nil {
-		out = append(out, Problem{File: b.docs[0].file, Message: "holds nothing that can be run; give a Workflow, WorkflowTemplate, ClusterWorkflowTemplate or CronWorkflow"})
+		return append(out, Problem{File: b.mainFile(), Message: "holds nothing that can be run; give a Workflow, WorkflowTemplate, ClusterWorkflowTemplate or CronWorkflow"})
+	}
+	for _, d := range b.docs {
+		if _, ok := d.object.(*Workflow); ok && d.main && d != b.run {
+			out = append(out, Problem{File: d.file, Line: d.tree.line, Path: strings.TrimSuffix(d.prefix, ": "),
+				Message: "is another Workflow; one is run at a time, give each its own file"})
+		}
+	}
+	v := &validator{b: b, opts: opts, done: map[string]bool{}}
+	v.object(b.run)
+	v.runnable(b.run)
+	return append(out, v.problems...)
+}
+
+// Lint gives everything that is wrong with the objects of the main file and what they refer to, whether or not one of
+// them can be run. Arguments need not have values yet.
+func (b *Bundle) Lint() Problems {
+	out := slices.Clone(b.problems)
+	for _, d := range b.docs {
+		if !d.main || !strings.HasPrefix(d.tree.str("apiVersion"), Group+"/") {
+			continue
+		}
+		v := &validator{b: b, lint: true, done: map[string]bool{}}
+		v.object(d)
+		switch d.object.(type) {
+		case *Workflow, *CronWorkflow, *WorkflowTemplate:
+			v.runnable(d)
+		}
+		out = append(out, v.problems...)
 	}
 	return out
 }
+
+func (b *Bundle) mainFile() string {
+	if len(b.docs) == 0 {
+		return ""
+	}
+	return b.docs[0].file
+}
+
+// validator collects what is wrong with one object and the templates that it leads to.
+type validator struct {
+	b    *Bundle
+	opts Options
+	// lint allows arguments without a value.
+	lint     bool
+	problems Problems
+
+	r      *runnable
+	global *globals
+	// done are templates that have been checked, by key.
+	done  map[string]bool
+	queue []templateKey
+	// scopes caches lookups.
+	scopes map[string]*scope
+}
+
+// place is where a problem is: a path in a document, and how Argo's messages name it.
+type place struct {
+	doc  *document
+	path string
+	name string
+}
+
+// at goes to a field of the place. Argo's messages name it the same way.
+func (p place) at(field string) place {
+	p.path = join(p.path, field)
+	p.name = join(p.name, field)
+	return p
+}
+
+// item goes to an entry of a list, which Argo's messages name by its own name where it has one.
+func (p place) item(i int, name string) place {
+	p.path = index(p.path, i)
+	if name != "" {
+		p.name += "." + name
+	} else {
+		p.name = index(p.name, i)
+	}
+	return p
+}
+
+func (v *validator) add(p place, problem Problem) {
+	problem.File, problem.Path = p.doc.file, p.path
+	if problem.Line == 0 {
+		problem.Line = p.doc.tree.lineOf(p.path)
+	}
+	problem.Path = p.doc.prefix + p.path
+	v.problems = append(v.problems, problem)
+}
+
+// refuse reports what an API server would refuse.
+func (v *validator) refuse(p place, format string, args ...any) {
+	v.add(p, Problem{Message: fmt.Sprintf(format, args...)})
+}
+
+// invalid reports what Argo finds once the workflow has been accepted; upstream is its message after "invalid spec: ".
+func (v *validator) invalid(p place, upstream, format string, args ...any) {
+	v.add(p, Problem{InvalidSpec: true, Upstream: upstream, Message: fmt.Sprintf(format, args...)})
+}
+
+// scope finds a scope by its name; nil where it was not loaded.
+func (v *validator) scope(name string) *scope {
+	if name == localScope {
+		return v.r.local
+	}
+	if v.scopes == nil {
+		v.scopes = map[string]*scope{}
+	}
+	s, ok := v.scopes[name]
+	if !ok {
+		s = v.b.scope(name)
+		v.scopes[name] = s
+	}
+	return s
+}
+
+// hasTag says whether a text holds a placeholder, so that what it will be is not known yet.
+func hasTag(s string) bool { return strings.Contains(s, "{{") }
