@@ -95,8 +95,9 @@ hooks: build ## the Python plugin against a real run: placeholders, reuse, pendi
 	@$(GO) test -tags whole -count=1 -timeout 20m -json ./test/hooks | $(GO) run ./test/report -name hooks
 
 .PHONY: containers
-containers: build ## ten manifests in containers by podman, from images packed here (skipped without podman)
-	@$(GO) test -tags whole -count=1 -timeout 20m -json ./test/containers | $(GO) run ./test/report -name containers
+containers: build ## ten of those manifests in containers by podman, from images packed here
+	@$(GO) run ./test/conformance -corpus $(CONFORMANCE) -sluice bin/sluice -suite argo -class local -runtime podman -n 10 \
+	  -doc "" -out build/containers.json -parallel 2 $(ARGS)
 
 .PHONY: readme
 readme: build ## run every command that the README shows

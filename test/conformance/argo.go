@@ -16,16 +16,35 @@ import (
 type argoSuite struct {
 	options
 	bin string
+	// env are further variables for sluice.
+	env []string
 }
 
-func (s *argoSuite) prepare(context.Context) error { return nil }
+func (s *argoSuite) prepare(ctx context.Context) (string, error) {
+	if s.runtime == "" {
+		return "", nil
+	}
+	reason, err := packImages(ctx, s.runtime, s.bin)
+	if reason != "" || err != nil {
+		return reason, err
+	}
+	variable, reason, err := workingEngine(ctx, s.runtime, s.work)
+	if variable != "" {
+		s.env = append(s.env, variable)
+	}
+	return reason, err
+}
 
 func (s *argoSuite) check(ctx context.Context, m corpus.Manifest) []string {
 	want, err := argocheck.ReadExpected(m.ExpectedPath())
 	if err != nil {
 		return []string{err.Error()}
 	}
-	program, done, err := s.home([]string{s.bin})
+	path := []string{s.bin}
+	if s.runtime != "" {
+		path = nil // the images have the corpus' programs
+	}
+	program, done, err := s.home(path, s.env...)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -40,6 +59,9 @@ func (s *argoSuite) run(ctx context.Context, p sluicerun.Program, m corpus.Manif
 	args, err := submission(p.Dir, m, want)
 	if err != nil {
 		return []string{err.Error()}
+	}
+	if s.runtime != "" {
+		args = append([]string{"--runtime", s.runtime}, args...)
 	}
 	if want.Suspended {
 		return s.suspended(ctx, p, args, want)

@@ -21,10 +21,10 @@ type kfpSuite struct {
 	python string
 }
 
-func (s *kfpSuite) prepare(ctx context.Context) error {
+func (s *kfpSuite) prepare(ctx context.Context) (string, error) {
 	bin, err := pythonenv.With(ctx, s.requirements, filepath.Join(s.work, "python"))
 	s.python = bin
-	return err
+	return "", err
 }
 
 func (s *kfpSuite) check(ctx context.Context, m corpus.Manifest) []string {

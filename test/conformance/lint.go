@@ -14,7 +14,7 @@ import (
 // lintSuite lints every manifest of the corpora, whatever its class: all are accepted but those that upstream refuses.
 type lintSuite struct{ options }
 
-func (s *lintSuite) prepare(context.Context) error { return nil }
+func (s *lintSuite) prepare(context.Context) (string, error) { return "", nil }
 
 func (s *lintSuite) check(ctx context.Context, m corpus.Manifest) []string {
 	program, done, err := s.home(nil)

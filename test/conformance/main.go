@@ -33,7 +33,8 @@ var asked = map[string][]string{
 type options struct {
 	corpus, sluice, out, doc, requirements, work string
 	suites, classes                              []string
-	match                                        string
+	match, runtime                               string
+	most                                         int
 	limit                                        time.Duration
 	parallel                                     int
 	percent                                      float64
@@ -67,6 +68,8 @@ func parse() options {
 	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
 	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
 	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
+	flag.StringVar(&o.runtime, "runtime", "", "run Argo tasks in containers by podman or docker, from images packed here; only manifests whose images are")
+	flag.IntVar(&o.most, "n", 0, "run at most so many manifests of a suite; 0: all")
 	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "limit for one manifest")
 	flag.IntVar(&o.parallel, "parallel", 4, "how many manifests run at once")
 	flag.Float64Var(&o.percent, "percent", 95, "share of each class that must pass")
@@ -82,8 +85,8 @@ func parse() options {
 
 // suite tests manifests one by one. It gives the differences of one, none for a pass.
 type suite interface {
-	// prepare sets up what all manifests share.
-	prepare(ctx context.Context) error
+	// prepare sets up what all manifests share. A reason says why the suite cannot run on this machine.
+	prepare(ctx context.Context) (reason string, err error)
 	check(ctx context.Context, m corpus.Manifest) []string
 }
 
@@ -146,8 +149,13 @@ func runSuite(ctx context.Context, o options, name string, corpora []corpus.Suit
 	if len(manifests) == 0 {
 		return nil
 	}
-	if err := s.prepare(ctx); err != nil {
+	reason, err := s.prepare(ctx)
+	if err != nil {
 		return err
+	}
+	if reason != "" {
+		fmt.Printf("%s: skipped: %s\nconformance-%s: 0 passed, 0 failed, %d skipped\n", name, reason, name, len(manifests))
+		return nil
 	}
 	var group sync.WaitGroup
 	slots := make(chan struct{}, max(1, o.parallel))
@@ -202,8 +210,12 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, lint", name)
 	}
 	manifests = slices.DeleteFunc(manifests, func(m corpus.Manifest) bool {
-		return !strings.Contains(m.File, o.match) || len(classes) > 0 && !slices.Contains(classes, m.Class)
+		return !strings.Contains(m.File, o.match) || len(classes) > 0 && !slices.Contains(classes, m.Class) ||
+			o.runtime != "" && !onlyPacked(m)
 	})
+	if o.most > 0 && len(manifests) > o.most {
+		manifests = manifests[:o.most]
+	}
 	return s, manifests, nil
 }
 
