@@ -101,6 +101,9 @@ func (a *Active) carry(c engine.Command) {
 	r, d, run := a.runner, a.send, a.state.Run
 	switch c := c.(type) {
 	case engine.StartTask:
+		if a.holdBack(c) {
+			return
+		}
 		d.lane(c.Path, func() {
 			err := errInterrupted // what an interrupt finds still waiting in its lane need not be started
 			if !a.stopping.Load() {

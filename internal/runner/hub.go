@@ -23,7 +23,7 @@ func (h *Hub) Tell(runUID string, e engine.Event) {
 	box := h.boxes[runUID]
 	h.mu.RUnlock()
 	if box != nil {
-		box.put(item{event: e})
+		_ = box.put(item{event: e})
 	}
 }
 
@@ -52,21 +52,37 @@ type item struct {
 
 // mailbox is a queue without bound: whoever tells something must not wait for the loop.
 type mailbox struct {
-	mu    sync.Mutex
-	items []item
-	ready chan struct{}
+	mu     sync.Mutex
+	items  []item
+	ready  chan struct{}
+	closed bool
 }
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-func (b *mailbox) put(i item) {
+// put adds an item; it is false where nobody will look at it any more.
+func (b *mailbox) put(i item) bool {
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
 	b.items = append(b.items, i)
-	b.mu.Unlock()
 	select {
 	case b.ready <- struct{}{}:
 	default:
 	}
+	return true
+}
+
+// close gives what nobody has looked at.
+func (b *mailbox) close() []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	left := b.items
+	b.items = nil
+	return left
 }
 
 // take gives at most limit items that are there, in order, and whether more are left.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +29,8 @@ type Active struct {
 	stop     chan bool    // true: at once
 	stopping atomic.Bool
 	log      *slog.Logger
+	lost     map[engine.NodeID]string // locks to regain: the paths of nodes
+	heldBack []engine.StartTask       // until they are
 
 	seeds  *rand.ChaCha8
 	send   *dispatcher
@@ -53,16 +54,25 @@ const (
 func (a *Active) State() *engine.State { return a.state }
 
 // Close gives the run back without running it.
-func (a *Active) Close() { a.runner.Hub.remove(a.job.UID) }
+func (a *Active) Close() {
+	a.runner.Hub.remove(a.job.UID)
+	for _, it := range a.box.close() {
+		if it.reply != nil {
+			it.reply <- ErrEnded
+		}
+	}
+}
 
 // Tell gives the run an event.
-func (a *Active) Tell(e engine.Event) { a.box.put(item{event: e}) }
+func (a *Active) Tell(e engine.Event) { _ = a.box.put(item{event: e}) }
 
 // Ask puts a question between two events: ask looks at the state and gives the events that are to happen now, and the
 // answer comes when they are in the journal, or with the error that ask or the engine had.
 func (a *Active) Ask(ctx context.Context, ask func(*engine.State) ([]engine.Event, error)) error {
 	reply := make(chan error, 1)
-	a.box.put(item{ask: ask, reply: reply})
+	if !a.box.put(item{ask: ask, reply: reply}) {
+		return ErrEnded
+	}
 	select {
 	case err := <-reply:
 		return err
@@ -84,11 +94,6 @@ func (a *Active) Interrupt(force bool) {
 // of ctx included, says that something around the run broke: nothing is stopped or lost, and a resume goes on with it.
 func (a *Active) Run(ctx context.Context) (End, error) {
 	defer a.Close()
-	var key [32]byte
-	if _, err := crand.Read(key[:]); err != nil {
-		return 0, fmt.Errorf("run %s: %w", a.job.UID, err)
-	}
-	a.seeds = rand.NewChaCha8(key)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.timers = newTimers(a.runner.Now, func(t engine.Timer) { a.Tell(engine.Event{Fired: &engine.Fired{Timer: t}}) })
@@ -106,6 +111,7 @@ func (a *Active) Run(ctx context.Context) (End, error) {
 		for _, c := range commands {
 			a.begin(c)
 		}
+		a.regain(commands)
 		a.dispatch(commands)
 	}
 	a.observe(View{State: a.state, Changed: append(all, 0)})

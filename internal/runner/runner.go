@@ -2,9 +2,11 @@ package runner
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	randv2 "math/rand/v2"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -103,9 +105,14 @@ func (r *Runner) Open(ctx context.Context, job Job) (*Active, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", job.UID, err)
 	}
+	var key [32]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", job.UID, err)
+	}
 	a := &Active{
 		runner: r, job: job, box: newMailbox(), state: state, position: n, snapshot: n,
-		open: map[any]bool{}, stop: make(chan bool, 2), log: r.Log.With("run", state.Run.Name),
+		open: map[any]bool{}, lost: map[engine.NodeID]string{}, stop: make(chan bool, 2), log: r.Log.With("run", state.Run.Name),
+		seeds: randv2.NewChaCha8(key),
 	}
 	if !r.Hub.add(job.UID, a.box) {
 		return nil, fmt.Errorf("resume run %s: %w", job.UID, ErrActive)

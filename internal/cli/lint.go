@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-ml/sluice/internal/argo"
+	"github.com/sluice-ml/sluice/internal/kfp"
+	"github.com/sluice-ml/sluice/internal/store"
+)
+
+// finding is one thing that lint has to say.
+type finding struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+	Warning bool   `json:"warning,omitempty"`
+}
+
+func (f finding) String() string {
+	var b strings.Builder
+	b.WriteString(f.File)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d", f.Line)
+	}
+	if f.Path != "" {
+		b.WriteString(": " + f.Path)
+	}
+	b.WriteString(": ")
+	if f.Warning {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(f.Message)
+	return b.String()
+}
+
+func (a *app) lintCommand() *cobra.Command {
+	var out string
+	var submit submitFlags
+	var strict bool
+	c := &cobra.Command{
+		Use:   "lint FILE|FOLDER...",
+		Short: "Check manifests without running them",
+		Long: `Check manifests without running them: every mistake is named with its file, line and path. Files that refer to templates
+of each other are given together, or with -f and --templates.
+
+Exit codes: 0 all are good, 2 some are not.`,
+		Args: atLeast(1, "files or folders"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			docs, err := a.lintDocuments(args)
+			if err != nil {
+				return err
+			}
+			others, err := submit.others(a)
+			if err != nil {
+				return err
+			}
+			var all []finding
+			bad := 0
+			for i, d := range docs {
+				with := append([]store.Document{}, others...)
+				for j, other := range docs {
+					if j != i && len(docs) > 1 && argo.IsArgo(other.Data) {
+						with = append(with, other)
+					}
+				}
+				found := lint(d, with)
+				for _, f := range found {
+					if !f.Warning || strict {
+						bad++
+						break
+					}
+				}
+				all = append(all, found...)
+			}
+			return a.printFindings(out, all, len(docs), bad)
+		},
+	}
+	outputFlag(c, &out, "json", "yaml")
+	fl := c.Flags()
+	fl.StringArrayVarP(&submit.files, "file", "f", nil, "`file` of more documents that the manifests refer to (repeatable)")
+	fl.StringArrayVar(&submit.templates, "templates", nil, "`folder` whose YAML and JSON files are given as with -f")
+	fl.BoolVar(&strict, "strict", false, "warnings count as mistakes")
+	return c
+}
+
+func (a *app) lintDocuments(args []string) ([]store.Document, error) {
+	var docs []store.Document
+	for _, name := range args {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			in, err := a.readFolder(name)
+			if err != nil {
+				return nil, err
+			}
+			if len(in) == 0 {
+				return nil, usage("folder %s has no YAML or JSON file", name)
+			}
+			docs = append(docs, in...)
+			continue
+		}
+		doc, err := a.readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// lint checks one document.
+func lint(d store.Document, others []store.Document) []finding {
+	if !argo.IsArgo(d.Data) && kfp.IsIR(d.Data) {
+		p, err := kfp.Load(kfp.Source(d))
+		if err == nil {
+			_, err = p.Compile(kfp.Options{Lint: true})
+		}
+		return findings(d.Name, err)
+	}
+	main, rest := argoSources(append([]store.Document{d}, others...))
+	b, err := argo.Load(main, rest)
+	if err != nil {
+		return findings(d.Name, err)
+	}
+	return findings(d.Name, b.Lint())
+}
+
+// findings turns a front end's errors into findings.
+func findings(file string, err error) []finding {
+	if err == nil {
+		return nil
+	}
+	var out []finding
+	var argoProblems argo.Problems
+	var kfpProblems *kfp.InvalidError
+	switch {
+	case errors.As(err, &argoProblems):
+		for _, p := range argoProblems {
+			out = append(out, finding{File: p.File, Line: p.Line, Path: p.Path, Message: p.Message, Warning: p.Warning})
+		}
+	case errors.As(err, &kfpProblems):
+		for _, p := range kfpProblems.Problems {
+			message := p.What
+			if p.Do != "" {
+				message += "; " + p.Do
+			}
+			out = append(out, finding{File: p.File, Path: p.Path, Message: message})
+		}
+	default:
+		out = append(out, finding{File: file, Message: err.Error()})
+	}
+	return out
+}
+
+func (a *app) printFindings(out string, all []finding, files, bad int) error {
+	if out != "" {
+		if all == nil {
+			all = []finding{}
+		}
+		if err := a.printObject(out, struct {
+			Files    int       `json:"files"`
+			Bad      int       `json:"bad"`
+			Findings []finding `json:"findings"`
+		}{files, bad, all}); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range all {
+			fmt.Fprintln(a.Stdout, f)
+		}
+	}
+	if bad > 0 {
+		return usage("%d of %d %s must be mended", bad, files, plural(files, "file"))
+	}
+	if out == "" {
+		fmt.Fprintf(a.Stdout, "%d %s, no mistakes\n", files, plural(files, "file"))
+	}
+	return nil
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/expr/kfpexpr"
+	"github.com/sluice-ml/sluice/internal/kfp"
+	"github.com/sluice-ml/sluice/internal/program"
+	"github.com/sluice-ml/sluice/internal/store"
+)
+
+func compileKFP(docs []store.Document, opts options) (*manifest, error) {
+	p, err := kfp.Load(kfp.Source(docs[0]))
+	if err != nil {
+		return nil, refusal{err: err}
+	}
+	configMaps, secrets, err := companions(docs[1:])
+	if err != nil {
+		return nil, refusal{err: err}
+	}
+	types := kfpTypes(p)
+	parameters := map[string]any{}
+	for name, v := range opts.Parameters {
+		parameters[name] = typed(v, types[name])
+	}
+	prog, err := p.Compile(kfp.Options{Parameters: parameters})
+	if err != nil {
+		return nil, refusal{err: err}
+	}
+	prog.ConfigMaps = configMaps
+	for k, v := range opts.Labels {
+		if prog.Labels == nil {
+			prog.Labels = map[string]string{}
+		}
+		prog.Labels[k] = v
+	}
+	if opts.ServiceAccount != "" {
+		prog.ServiceAccount = opts.ServiceAccount
+	}
+	if opts.Entrypoint != "" {
+		return nil, refusal{err: usage("--entrypoint is for Argo manifests; a pipeline starts at its root")}
+	}
+	m := &manifest{
+		language: "kfp", program: prog, lang: kfpexpr.New(), namespace: opts.Namespace, title: p.Title(),
+		name: opts.Name, generate: opts.GenerateName, parameters: parameters, configMaps: configMaps, secrets: secrets,
+	}
+	if m.generate == "" {
+		m.generate = prog.Name + "-"
+	}
+	m.project = func(s *engine.State) (any, error) { return projectKFP(p, prog, s) }
+	return m, nil
+}
+
+func kfpTypes(p *kfp.Pipeline) map[string]program.Type {
+	types := map[string]program.Type{}
+	if p.Spec.Root == nil {
+		return types
+	}
+	for name, in := range p.Spec.Root.InputDefinitions.Parameters {
+		types[name] = program.Type(in.ParameterType)
+	}
+	return types
+}
+
+func projectKFP(_ *kfp.Pipeline, _ *program.Program, s *engine.State) (any, error) { return s, nil }

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-ml/sluice/internal/engine"
+)
+
+func (a *app) waitCommand() *cobra.Command {
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "wait RUN...",
+		Short: "Wait until runs have ended",
+		Long: `Wait until runs have ended, whichever processes run them, and print a line for each. The exit code is 0 when all have
+succeeded, else 1.`,
+		Args:              atLeast(1, "runs"),
+		ValidArgsFunction: a.completeRuns(true),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %s", timeout))
+				defer cancel()
+			}
+			var bad error
+			for _, ref := range args {
+				uid, err := a.find(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if err := a.followRun(ctx, uid); err != nil {
+					var gone *notRunning
+					if errors.As(err, &gone) {
+						fmt.Fprintf(a.Stdout, "%s Interrupted\n", gone.name)
+						bad = err
+						continue
+					}
+					return err
+				}
+				l, err := a.look(ctx, uid)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stdout, "%s %s\n", l.run.Name, l.state.Phase)
+				if err := outcome(l.state); err != nil && bad == nil {
+					bad = err
+				}
+			}
+			return bad
+		},
+	}
+	c.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (0: never)")
+	return c
+}
+
+// outcome is the error that makes a run's exit code.
+func outcome(s *engine.State) error {
+	if s.Phase.Bad() {
+		return failure{errReported}
+	}
+	return nil
+}
+
+// failureText says why a run failed: its own message, or that of the first task that did.
+func failureText(s *engine.State) string {
+	if s.Message != "" && s.Message != "child failed" {
+		return s.Message
+	}
+	for n := range s.Nodes() {
+		if n.Kind == engine.Leaf && n.Phase.Bad() && n.Message != "" && !n.Dropped {
+			return n.Name + ": " + n.Message
+		}
+	}
+	return string(s.Phase)
+}
+
+func firstLine(s string) string {
+	for i, r := range s {
+		if r == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}

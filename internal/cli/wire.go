@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sluice-ml/sluice/internal/backend/process"
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/hook"
+	"github.com/sluice-ml/sluice/internal/runner"
+	"github.com/sluice-ml/sluice/internal/runner/locks"
+	"github.com/sluice-ml/sluice/internal/store"
+	"github.com/sluice-ml/sluice/internal/store/sqlite"
+)
+
+// openStore opens the database of the home folder, once.
+func (a *app) openStore(ctx context.Context) (*sqlite.Store, error) {
+	if a.store == nil {
+		s, err := sqlite.Open(ctx, a.folder("sluice.db"))
+		if err != nil {
+			return nil, err
+		}
+		a.store = s
+		a.later(s.Close)
+	}
+	return a.store, nil
+}
+
+// machine gives the engine for a manifest.
+func (a *app) machine(m *manifest) (*engine.Machine, error) {
+	return engine.New(m.program, m.lang, (&hook.Conditions{}).Match)
+}
+
+// registry reads hook documents. A file that is still there is read anew: how a plugin is reached is live, and what a run
+// has settled with its hooks is in its own events.
+func (a *app) registry(docs []store.Document) (*hook.Registry, error) {
+	var hooks []hook.Hook
+	var faults []error
+	for _, d := range docs {
+		data := d.Data
+		if filepath.IsAbs(d.Name) {
+			if now, err := os.ReadFile(d.Name); err == nil {
+				data = now
+			}
+		}
+		loaded, err := hook.LoadFile(d.Name, data)
+		faults = append(faults, err)
+		hooks = append(hooks, loaded...)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, usageError{err}
+	}
+	reg, err := hook.NewRegistry(hooks)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return reg, nil
+}
+
+// parts are what a run is connected with.
+type parts struct {
+	runner *runner.Runner
+	ends   []func() error
+}
+
+// close ends the parts: first the hooks, which send the last notices, then the rest.
+func (p *parts) close() error {
+	var err error
+	for i := len(p.ends) - 1; i >= 0; i-- {
+		err = errors.Join(err, p.ends[i]())
+	}
+	p.ends = nil
+	return err
+}
+
+// noticeTime is how long notices that nothing waits for may keep the program from ending.
+const noticeTime = 5 * time.Second
+
+// connect makes the backend, the dispatcher and the locks for one run and puts them together.
+func (a *app) connect(e *execution, st *sqlite.Store) (_ *parts, err error) {
+	p := &parts{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	hub := runner.NewHub()
+	backend, err := a.backend(e, hub)
+	if err != nil {
+		return nil, err
+	}
+	p.ends = append(p.ends, backend.Close)
+	hooks, err := a.dispatcher(e, hub)
+	if err != nil {
+		return nil, err
+	}
+	p.ends = append(p.ends, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), noticeTime)
+		defer cancel()
+		if err := hooks.Close(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("end the hooks: %w", err)
+		}
+		return nil
+	})
+	held := locks.New(st, hub, locks.Options{Log: a.log})
+	p.ends = append(p.ends, held.Close)
+	p.runner = runner.New(runner.Config{
+		Hub: hub, Backend: backend, Hooks: hooks, Locks: held, Journal: st, Log: a.log,
+	})
+	return p, nil
+}
+
+func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
+	switch e.options.Runtime {
+	case "", "process":
+		return process.New(process.Config{
+			Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
+			Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
+			DecodeArtifact: e.manifest.lang.DecodeArtifact, Log: a.log,
+		}, sink)
+	}
+	return nil, usage("--runtime %s is not available in this build", e.options.Runtime)
+}
+
+// executor is the command line of the executor: the program beside this one.
+func (a *app) executor() []string {
+	beside := filepath.Join(filepath.Dir(a.Program), "sluice-executor")
+	if _, err := os.Stat(beside); err != nil {
+		return nil // the backend says what is missing
+	}
+	return []string{beside}
+}
+
+func (a *app) dispatcher(e *execution, sink runner.Sink) (*hook.Dispatcher, error) {
+	cfg := hook.Config{
+		Registry: e.registry, Sink: sink, UserAgent: "sluice/" + a.Version, Logger: a.log,
+		Secrets: hook.LocalSecrets{Getenv: a.lookupEnv},
+		Redact: func(engine.Run) []string {
+			var values []string
+			for _, secret := range e.manifest.secrets {
+				for _, v := range secret {
+					values = append(values, v)
+				}
+			}
+			return values
+		},
+	}
+	for _, h := range e.registry.Hooks() {
+		if h.Spec.HTTP == nil {
+			continue
+		}
+		// Plugins on this machine can end a pending review early; the port changes with every start.
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			a.log.Warn("hooks cannot call back; they are asked again instead", "error", err)
+			break
+		}
+		cfg.Callback = &hook.Callback{Listener: l}
+		break
+	}
+	d, err := hook.New(cfg)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return d, nil
+}
+
+func (a *app) lookupEnv(name string) (string, bool) {
+	v := a.Env(name)
+	return v, v != ""
+}
