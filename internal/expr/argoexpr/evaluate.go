@@ -33,6 +33,7 @@ func (ev *evaluation) functions() map[string]any {
 		addName:    ev.add,
 		inName:     ev.in,
 		tickName:   ev.tick,
+		equalName:  ev.equal,
 	}
 }
 
@@ -234,6 +235,20 @@ func (ev *evaluation) in(needle, array any) (any, error) {
 		}
 	}
 	return runtime.In(needle, array), nil
+}
+
+// equal is == inside a loop, where comparing lists again and again is counted.
+func (ev *evaluation) equal(a, b any) (bool, error) {
+	if v := reflect.ValueOf(a); v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
+		var w weight
+		if err := w.add(a, 0); err != nil {
+			return false, err
+		}
+		if err := ev.step(w.nodes / 16); err != nil {
+			return false, err
+		}
+	}
+	return runtime.Equal(a, b), nil
 }
 
 // tick counts a round of a loop.

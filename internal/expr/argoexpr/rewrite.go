@@ -15,6 +15,7 @@ const (
 	addName    = "\x00add"
 	inName     = "\x00in"
 	tickName   = "\x00tick"
+	equalName  = "\x00equal"
 )
 
 // prototype tells the compiler the types of these functions.
@@ -24,8 +25,9 @@ var prototype = (&evaluation{}).functions()
 type shape struct {
 	// locals are the names that the source declares with let.
 	locals map[string]bool
-	// loops is set where a predicate stands inside another.
-	loops bool
+	// loops is how many walks over lists the source holds. With one only, its cost is that of its list; several may
+	// stand inside each other.
+	loops int
 }
 
 // inspect parses a source and looks at its shape.
@@ -34,27 +36,24 @@ func inspect(src string) (shape, error) {
 	if err != nil {
 		return shape{}, err
 	}
-	s := &inspector{shape: shape{locals: map[string]bool{}}, holding: map[ast.Node]bool{}}
-	ast.Walk(&tree.Node, s)
-	return s.shape, nil
+	s := shape{locals: map[string]bool{}}
+	ast.Walk(&tree.Node, visit(func(node *ast.Node) {
+		switch n := (*node).(type) {
+		case *ast.VariableDeclaratorNode:
+			s.locals[n.Name] = true
+		case *ast.BuiltinNode:
+			if looping(n.Name) {
+				s.loops++
+			}
+		}
+	}))
+	return s, nil
 }
 
-type inspector struct {
-	shape
-	predicates int
-	holding    map[ast.Node]bool
-}
-
-func (s *inspector) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.VariableDeclaratorNode:
-		s.locals[n.Name] = true
-	case *ast.PredicateNode:
-		// Predicates are visited from the inside out: a second one may hold the first. Loops side by side are
-		// counted, too, which costs them little.
-		s.predicates++
-		s.loops = s.predicates > 1
-	}
+// looping says whether a built-in function walks over a list with a predicate.
+func looping(name string) bool {
+	i, ok := builtin.Index[name]
+	return ok && builtin.Builtins[i].Predicate
 }
 
 // rewriter turns an expression into calls of the functions above. It visits nodes from the inside out, so that a chain
@@ -79,11 +78,15 @@ func (r *rewriter) Visit(node *ast.Node) {
 	case *ast.CallNode:
 		r.call(node, n)
 	case *ast.BuiltinNode:
-		if dispatched[n.Name] {
+		switch {
+		case dispatched[n.Name]:
 			r.dispatch(node, n.Name, n.Arguments)
+		case r.loops > 1 && looping(n.Name) && len(n.Arguments) == 1:
+			// sum(list) and count(list), so that their rounds are counted like those of others.
+			n.Arguments = append(n.Arguments, &ast.PredicateNode{Node: invoke(tickName, &ast.PointerNode{})})
 		}
 	case *ast.PredicateNode:
-		if r.loops {
+		if r.loops > 1 {
 			ast.Patch(&n.Node, invoke(tickName, n.Node))
 		}
 	case *ast.BinaryNode:
@@ -94,6 +97,14 @@ func (r *rewriter) Visit(node *ast.Node) {
 			ast.Patch(node, invoke(addName, n.Left, n.Right))
 		case "in":
 			ast.Patch(node, invoke(inName, n.Left, n.Right))
+		case "==":
+			if r.loops > 0 {
+				ast.Patch(node, invoke(equalName, n.Left, n.Right))
+			}
+		case "!=":
+			if r.loops > 0 {
+				ast.Patch(node, &ast.UnaryNode{Operator: "not", Node: invoke(equalName, n.Left, n.Right)})
+			}
 		}
 	}
 }
