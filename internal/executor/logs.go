@@ -27,6 +27,7 @@ type logs struct {
 	stdout *os.File
 	open   []io.Closer
 	pipes  []*os.File // reading ends
+	ours   []*os.File // their writing ends, in this process
 	done   []chan struct{}
 }
 
@@ -96,7 +97,7 @@ func (l *logs) split(targets []io.Writer) (*os.File, error) {
 	done := make(chan struct{})
 	l.pipes = append(l.pipes, r)
 	l.done = append(l.done, done)
-	l.open = append(l.open, w)
+	l.ours = append(l.ours, w)
 	go func() {
 		defer close(done)
 		// A full disk must not block the command: what cannot be written is dropped.
@@ -118,15 +119,17 @@ func (w *lossy) Write(p []byte) (int, error) {
 
 // drain waits for the last output. All writers have ended, so this is soon; it gives up on what it could not end.
 func (l *logs) drain() {
-	for _, c := range l.open {
-		_ = c.Close()
+	for _, w := range l.ours {
+		_ = w.Close()
 	}
-	l.open = nil
 	for i, r := range l.pipes {
 		_ = r.SetReadDeadline(time.Now().Add(drainTime))
 		<-l.done[i]
 	}
-	l.pipes, l.done = nil, nil
+	for _, c := range l.open { // only now: the copiers write to these
+		_ = c.Close()
+	}
+	l.open, l.ours, l.pipes, l.done = nil, nil, nil, nil
 }
 
 func (l *logs) close() {
