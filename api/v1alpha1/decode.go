@@ -119,9 +119,13 @@ func decodeListItem(raw json.RawMessage, path string, points map[string]Point) (
 		Response struct {
 			UID string `json:"uid"`
 		} `json:"response"`
+		Failure *TaskReviewFailure `json:"failure"`
 	}
-	if json.Unmarshal(raw, &head) != nil || head.Response.UID == "" {
+	if json.Unmarshal(raw, &head) != nil {
 		return "", ListAnswer{}
+	}
+	if head.Failure != nil {
+		return head.Failure.UID, ListAnswer{Err: fmt.Errorf("the plugin failed: %s", head.Failure.Message)}
 	}
 	uid := head.Response.UID
 	if len(raw) > MaxAnswerBytes {

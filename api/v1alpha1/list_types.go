@@ -11,8 +11,16 @@ type TaskReviewList struct {
 	Items     []TaskReviewItem           `json:"items"`
 }
 
-// TaskReviewItem is one review of a list.
+// TaskReviewItem is one review of a list: a request, or in the answer a response or a failure.
 type TaskReviewItem struct {
 	Request  *TaskReviewRequest  `json:"request,omitempty"`
 	Response *TaskReviewResponse `json:"response,omitempty"`
+	// Failure says that the plugin could not answer this one; what an HTTP status of 500 says for a single review.
+	Failure *TaskReviewFailure `json:"failure,omitempty"`
+}
+
+// TaskReviewFailure says which review of a list could not be answered, and why.
+type TaskReviewFailure struct {
+	UID     string `json:"uid"`
+	Message string `json:"message"`
 }

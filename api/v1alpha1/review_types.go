@@ -89,8 +89,8 @@ type Task struct {
 	Attempt int  `json:"attempt"`
 	Final   bool `json:"final"`
 	// Template is the template's name. TemplateSpec is the template in full, as its author wrote it, and TemplateDigest
-	// "sha256:" and the hexadecimal hash of TemplateSpec's bytes. Where the plugin was sent a template before, it may
-	// get the digest only: see [TemplateUse].
+	// names it: equal templates have equal digests ("sha256:..."; compare it, do not compute it). Where the plugin was
+	// sent a template before, it may get the digest only: see [TemplateUse].
 	Template       string          `json:"template,omitempty"`
 	TemplateSpec   json.RawMessage `json:"templateSpec,omitempty"`
 	TemplateDigest string          `json:"templateDigest,omitempty"`

@@ -40,12 +40,14 @@ type review struct {
 	pending bool        // it waits because the plugin said so
 	again   bool        // woken while its call was under way
 	full    bool        // the plugin lacks the template
-	noted   string      // the message that was told last
-	wake    time.Time
-	place   int // in the lane's timers, -1 for none
-	counted bool
-	cancel  func() // ends the call that is under way
-	request *v1alpha1.TaskReviewRequest
+	// cancelled is set where it ended because nobody waits for it any more.
+	cancelled bool
+	noted     string // the message that was told last
+	wake      time.Time
+	place     int // in the lane's timers, -1 for none
+	counted   bool
+	cancel    func() // ends the call that is under way
+	request   *v1alpha1.TaskReviewRequest
 }
 
 // over says whether the review has ended.

@@ -28,6 +28,25 @@ func Static(p taskhook.Plugin) Builtin {
 	}
 }
 
+// forgetter is a plugin that wants to know when nobody waits for a review any more, as the cache does: it may have promised
+// work to that review's task.
+type forgetter interface{ Forget(uid string) }
+
+// forget tells a built-in plugin that a review was cancelled.
+func (d *Dispatcher) forget(r *review) {
+	h, ok := d.lookup(r.lane)
+	if !ok || h.Spec.Builtin == nil {
+		return
+	}
+	p, err := d.plugin(h)
+	if err != nil {
+		return // it was never asked
+	}
+	if f, ok := p.Plugin.(forgetter); ok {
+		f.Forget(r.uid)
+	}
+}
+
 // plugin is a built-in plugin as made for one hook.
 type plugin struct {
 	taskhook.Plugin

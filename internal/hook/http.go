@@ -79,7 +79,7 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 
 // postOne sends one review.
 func (c *client) postOne(ctx context.Context, hook Hook, d delivery) outcome {
-	body, err := json.Marshal(v1alpha1.TaskReview{
+	body, err := encode(v1alpha1.TaskReview{
 		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindTaskReview},
 		Request:  asSent(d),
 	})
@@ -95,6 +95,17 @@ func (c *client) postOne(ctx context.Context, hook Hook, d delivery) outcome {
 		return outcome{err: fmt.Errorf("bad answer: %w", err)}
 	}
 	return outcome{response: response}
+}
+
+// encode writes JSON as people would: "<" and "&" in commands stay readable.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // asSent is the request with its template in full or by digest.
@@ -129,7 +140,7 @@ func (c *client) postList(ctx context.Context, hook Hook, deliveries []delivery)
 		points[r.UID] = r.Point
 		number = max(number, d.number)
 	}
-	body, err := json.Marshal(list)
+	body, err := encode(list)
 	if err != nil {
 		return allFailed(len(deliveries), fmt.Errorf("the request cannot be written: %w", err))
 	}
@@ -146,7 +157,8 @@ func (c *client) postList(ctx context.Context, hook Hook, deliveries []delivery)
 	for i, d := range deliveries {
 		a := answers[d.request.UID]
 		outcomes[i] = outcome{response: a.Response, err: a.Err}
-		if a.Err != nil {
+		var nonsense v1alpha1.Problems
+		if errors.As(a.Err, &nonsense) {
 			outcomes[i].err = fmt.Errorf("bad answer: %w", a.Err)
 		}
 	}

@@ -231,6 +231,7 @@ func (l *lane) finish(items []*review, outcomes []outcome, cancelled bool) {
 	var (
 		endings []ending
 		notes   []*review
+		dropped []*review
 		now     = time.Now()
 		good    = 0
 	)
@@ -246,6 +247,9 @@ func (l *lane) finish(items []*review, outcomes []outcome, cancelled bool) {
 			l.reason = reasonOf(o.err)
 		}
 		if r.state != calling {
+			if r.cancelled {
+				dropped = append(dropped, r)
+			}
 			continue // cancelled, or answered by callback
 		}
 		e, note := l.takeOutcome(r, o, now)
@@ -270,6 +274,9 @@ func (l *lane) finish(items []*review, outcomes []outcome, cancelled bool) {
 
 	for _, e := range endings {
 		l.d.settled(e.r, e.answer)
+	}
+	for _, r := range dropped {
+		l.d.forget(r)
 	}
 	l.d.tellNotes(notes)
 	l.wakeUp()

@@ -23,10 +23,13 @@ func (l *lane) cancel(r *review) {
 		return
 	}
 	e := l.end(r, nil)
+	r.cancelled = true
 	stop := r.cancel
 	l.mu.Unlock()
 	if stop != nil {
-		stop()
+		stop() // its outcome comes to finish, which forgets it
+	} else {
+		l.d.forget(r)
 	}
 	l.d.settled(e.r, nil)
 }

@@ -1,0 +1,239 @@
+// Package cache is the hook plugin that gives a task the outputs of earlier work of the same kind: Argo's memoize (the
+// author names a key), Kubeflow Pipelines' caching (a fingerprint of what the task is given), and a content key that is
+// made from template and inputs. It is written against the interface that every plugin has, only linked in.
+//
+// Besides looking up and storing it checks that the artifacts of an entry still exist, and it lets a second task of the
+// same key wait for the first instead of doing the work twice.
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-ml/sluice/api/v1alpha1"
+	"github.com/sluice-ml/sluice/pkg/taskhook"
+)
+
+// Entry is remembered work.
+type Entry struct {
+	// Scope and Key are the identity: where a key counts, and the key.
+	Scope, Key string
+	Outputs    v1alpha1.Outputs
+	Created    time.Time
+	// Workflow, WorkflowUID and Task say who did the work.
+	Workflow, WorkflowUID, Task string
+	// Hits counts how often it was used, LastHit when the last time was.
+	Hits    int64
+	LastHit time.Time
+}
+
+// Entries keeps them. Implementations are safe for concurrent use, also by several processes.
+type Entries interface {
+	// Get gives an entry; nil where there is none.
+	Get(ctx context.Context, scope, key string) (*Entry, error)
+	// Put writes an entry in place of an earlier one.
+	Put(ctx context.Context, e Entry) error
+	// Hit notes that an entry was used.
+	Hit(ctx context.Context, scope, key string, at time.Time) error
+	// Delete takes an entry away; to delete nothing is no error.
+	Delete(ctx context.Context, scope, key string) error
+}
+
+// Config is what the plugin works with; Entries is needed.
+type Config struct {
+	Entries Entries
+	// Fingerprint gives Kubeflow Pipelines' cache key for a task; "" for a task that has none. Without it tasks of scheme
+	// "kfp" run.
+	Fingerprint func(*v1alpha1.TaskReviewRequest) (string, error)
+	// Exists says whether an artifact's bytes are still there; nil trusts that they are.
+	Exists func(ctx context.Context, a v1alpha1.Artifact) (bool, error)
+	// Wake asks a waiting task's review again at once; nil leaves it to the next poll.
+	Wake func(uid string)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Cache makes the plugin for each hook that names it. All of them share entries and what is under way.
+type Cache struct {
+	cfg    Config
+	flight *flight
+}
+
+// New makes a cache.
+func New(cfg Config) *Cache {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Cache{cfg: cfg, flight: &flight{busy: map[slot]*work{}}}
+}
+
+// Settings are a hook's spec.builtin.settings.
+type Settings struct {
+	// Mode is "declared" (the default: tasks whose author asked for it, by memoize or cachingOptions), or "content":
+	// every task that the hook selects, by a key made from its template and inputs.
+	Mode string `json:"mode,omitempty"`
+	// TTL is how old an entry may be, a duration; empty is any age. An author's maxAge is obeyed besides.
+	TTL string `json:"ttl,omitempty"`
+	// CheckArtifacts makes sure that an entry's artifacts exist before it is used; true by default.
+	CheckArtifacts *bool `json:"checkArtifacts,omitempty"`
+	// Deduplicate lets a task wait for another of the same key that is under way; true by default.
+	Deduplicate *bool `json:"deduplicate,omitempty"`
+	// PollSeconds is how often a waiting task asks again where nobody wakes it; 15 by default.
+	PollSeconds float64 `json:"pollSeconds,omitempty"`
+}
+
+// FromSettings makes the plugin for a hook.
+func (c *Cache) FromSettings(raw json.RawMessage) (taskhook.Plugin, error) {
+	p := &plugin{Cache: c, check: true, dedupe: true, poll: 15 * time.Second}
+	var s Settings
+	if len(raw) > 0 {
+		if err := strict(raw, &s); err != nil {
+			return nil, err
+		}
+	}
+	switch s.Mode {
+	case "", "declared":
+	case "content":
+		p.content = true
+	default:
+		return nil, fmt.Errorf("mode: must be declared or content, not %q", s.Mode)
+	}
+	if s.TTL != "" {
+		ttl, err := parseAge(s.TTL)
+		if err != nil {
+			return nil, fmt.Errorf("ttl: %w", err)
+		}
+		p.ttl = ttl
+	}
+	if s.CheckArtifacts != nil {
+		p.check = *s.CheckArtifacts
+	}
+	if s.Deduplicate != nil {
+		p.dedupe = *s.Deduplicate
+	}
+	switch {
+	case s.PollSeconds < 0 || s.PollSeconds > 3600:
+		return nil, fmt.Errorf("pollSeconds: must be above 0 and at most 3600, not %v", s.PollSeconds)
+	case s.PollSeconds > 0:
+		p.poll = time.Duration(s.PollSeconds * float64(time.Second))
+	}
+	return p, nil
+}
+
+// plugin is the cache as one hook has it.
+type plugin struct {
+	*Cache
+	content, check, dedupe bool
+	ttl, poll              time.Duration
+}
+
+// state is what Pre hands to Post: under which key the outputs are to be stored.
+type state struct {
+	Scope string `json:"scope"`
+	Key   string `json:"key"`
+	UID   string `json:"uid"`
+}
+
+// Pre looks the task up.
+func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Response, error) {
+	k, err := p.keyOf(r)
+	var bad *badKeyError
+	switch {
+	case errors.As(err, &bad):
+		return taskhook.Fail(bad.Error()), nil
+	case err != nil:
+		return nil, err
+	case k.key == "":
+		return taskhook.Run(nil), nil
+	}
+	at := slot{k.scope, k.key}
+	entry, err := p.lookup(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if entry != nil {
+		if err := p.cfg.Entries.Hit(ctx, k.scope, k.key, p.cfg.Now()); err != nil {
+			return nil, err
+		}
+		response := taskhook.Reuse(entry.Outputs)
+		response.Message = fmt.Sprintf("reused: %s of %s, %s", entry.Task, entry.Workflow, entry.Created.UTC().Format(time.RFC3339))
+		return response, nil
+	}
+	if p.dedupe {
+		if by, waits := p.flight.enter(at, r.UID, r.Task.Path, p.cfg.Now()); waits {
+			return taskhook.Pending(p.poll, "the same work is done by "+by), nil
+		}
+	}
+	data, err := json.Marshal(state{Scope: k.scope, Key: k.key, UID: r.UID})
+	if err != nil {
+		return nil, err
+	}
+	response := taskhook.Run(nil)
+	response.State = data
+	return response, nil
+}
+
+// Forget takes back what was promised to a review that nobody waits for any more.
+func (p *plugin) Forget(uid string) {
+	for _, waiting := range p.flight.forget(uid) {
+		if p.cfg.Wake != nil {
+			p.cfg.Wake(waiting)
+		}
+	}
+}
+
+// lookup gives an entry that may be used, nil where there is none.
+func (p *plugin) lookup(ctx context.Context, k cacheKey) (*Entry, error) {
+	entry, err := p.cfg.Entries.Get(ctx, k.scope, k.key)
+	if err != nil || entry == nil {
+		return nil, err
+	}
+	age := p.cfg.Now().Sub(entry.Created)
+	if (p.ttl > 0 && age > p.ttl) || (k.maxAge > 0 && age > k.maxAge) {
+		return nil, nil //nolint:nilnil // no entry is no error
+	}
+	if !p.check || p.cfg.Exists == nil {
+		return entry, nil
+	}
+	for name, list := range entry.Outputs.Artifacts {
+		for _, a := range list {
+			there, err := p.cfg.Exists(ctx, a)
+			if err != nil {
+				return nil, fmt.Errorf("look whether artifact %s exists: %w", name, err)
+			}
+			if !there {
+				return nil, p.cfg.Entries.Delete(ctx, k.scope, k.key)
+			}
+		}
+	}
+	return entry, nil
+}
+
+// Post stores the outputs of work that succeeded, and lets those go on who wait for it.
+func (p *plugin) Post(ctx context.Context, r *taskhook.Request) (*taskhook.Response, error) {
+	if len(r.State) == 0 || r.Result == nil {
+		return taskhook.Done(), nil // it was not run under a key of ours
+	}
+	var s state
+	if err := json.Unmarshal(r.State, &s); err != nil {
+		return nil, fmt.Errorf("the state of Pre cannot be read: %w", err)
+	}
+	if r.Result.Phase == "Succeeded" && !r.Result.Reused {
+		err := p.cfg.Entries.Put(ctx, Entry{
+			Scope: s.Scope, Key: s.Key, Outputs: r.Result.Outputs, Created: p.cfg.Now(),
+			Workflow: r.Workflow.Name, WorkflowUID: r.Workflow.UID, Task: r.Task.Path,
+		})
+		if err != nil {
+			return nil, err // those who wait go on when it is stored
+		}
+	}
+	for _, uid := range p.flight.leave(slot{s.Scope, s.Key}, s.UID) {
+		if p.cfg.Wake != nil {
+			p.cfg.Wake(uid)
+		}
+	}
+	return taskhook.Done(), nil
+}
