@@ -51,6 +51,11 @@ func (p *Pipeline) Compile(o Options) (*program.Program, error) {
 			Name: in.Name, From: program.Binding{Ref: "workflow.parameters." + in.Name},
 		})
 	}
+	for _, a := range root.Inputs.Artifacts {
+		entry.Arguments.Artifacts = append(entry.Arguments.Artifacts, program.Argument{
+			Name: a.Name, From: program.Binding{Ref: "workflow.artifacts." + a.Name},
+		})
+	}
 	config := p.Platform.Kubernetes.PipelineConfig
 	out := &program.Program{
 		Language:     "kfp",

@@ -50,8 +50,9 @@ func (c *celCache) environments() error {
 			cel.Overload("parse_json", []*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(parseJSON)))
 		limits := []cel.EnvOption{parse, cel.ParserExpressionSizeLimit(maxSource), cel.ParserRecursionLimit(maxRecursion)}
 		object := cel.MapType(cel.StringType, cel.DynType)
+		maps := cel.MapType(cel.StringType, object)
 		c.condEnv, c.err = cel.NewEnv(append(limits,
-			cel.Variable("inputs", object), cel.Variable("outputs", object))...)
+			cel.Variable("inputs", maps), cel.Variable("outputs", maps))...)
 		if c.err != nil {
 			return
 		}
@@ -84,12 +85,17 @@ func (c *celCache) compile(cache map[string]compiled, pick func() *cel.Env, src 
 	return got.program, got.err
 }
 
+// build checks a source and plans it. What is planned is the unchecked form: the checker settles on one overload for a
+// conversion such as int(inputs.parameter_values['x']), whose argument's type is known only when it is evaluated.
 func build(env *cel.Env, src string) (cel.Program, error) {
-	ast, issues := env.Compile(src)
+	parsed, issues := env.Parse(src)
 	if issues != nil && issues.Err() != nil {
 		return nil, issues.Err()
 	}
-	return env.Program(ast, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
+	if _, issues := env.Check(parsed); issues != nil && issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	return env.Program(parsed, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
 }
 
 // condition decides a condition.
