@@ -49,11 +49,34 @@ func (v *validator) leaf(p place, t *Template) {
 			v.invalid(p.at("memoize.maxAge"), "memoize maxAge is invalid", "%s is not a duration; write one like 10s, 5m or 24h", shorten(m.MaxAge))
 		}
 	}
+}
+
+// podOnly checks what only a template with a pod of its own can have.
+func (v *validator) podOnly(p place, t *Template) {
 	if t.PodResources != nil && (t.HTTP != nil || t.Plugin != nil) {
 		v.invalid(p.at("podResources"), fmt.Sprintf("%s.podResources is not supported for %s templates", p.name, t.kind()), "is not possible for %s templates, which have no pod of their own", t.kind())
 	}
-	if len(t.ResourceClaims) > 0 && (t.HTTP != nil || t.Plugin != nil || t.Suspend != nil) {
+	v.podResources(p.at("podResources"), t.PodResources)
+	if len(t.ResourceClaims) > 0 && (t.isGraph() || t.HTTP != nil || t.Plugin != nil || t.Suspend != nil) {
 		v.invalid(p.at("resourceClaims"), fmt.Sprintf("%s.resourceClaims is not supported for %s templates, which do not create a pod", p.name, t.kind()), "is not possible for %s templates, which have no pod of their own", t.kind())
+	}
+}
+
+// podResources checks resources of a whole pod: Kubernetes has fewer of them than of containers.
+func (v *validator) podResources(p place, r *corev1.ResourceRequirements) {
+	if r == nil {
+		return
+	}
+	if len(r.Claims) > 0 {
+		v.invalid(p.at("claims"), p.name+".claims is not supported for pod-level resources", "is not possible for a whole pod; use resourceClaims")
+	}
+	for field, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
+		for name := range list {
+			if name != corev1.ResourceCPU && name != corev1.ResourceMemory && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+				v.invalid(p.at(field).at(string(name)), fmt.Sprintf("%s: %q is not a valid pod-level resource, only cpu, memory and hugepages-* are supported", p.name, name),
+					"is not possible for a whole pod; only cpu, memory and hugepages-* are")
+			}
+		}
 	}
 }
 

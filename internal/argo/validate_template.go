@@ -176,6 +176,7 @@ func (v *validator) template(p place, t *Template, in string, outer *variables) 
 	v.metrics(p.at("metrics"), t.Metrics)
 	v.locks(p.at("synchronization"), t.Synchronization)
 	v.times(p, t)
+	v.podOnly(p, t)
 	switch t.kind() {
 	case "steps":
 		v.steps(p, t, in, vars)

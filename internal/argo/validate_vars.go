@@ -14,6 +14,8 @@ type globals struct {
 	parameters, labels, annotations      map[string]bool
 	outputParameters, outputArtifacts    map[string]bool
 	anyParameter, anyOutputParam, anyArt bool
+	// exit is set where something runs after the rest, which may ask for failures.
+	exit bool
 }
 
 // globals collects the workflow's variables. Global outputs count wherever they are declared, as nothing says which
@@ -42,14 +44,68 @@ func (v *validator) globals() *globals {
 	for _, src := range v.r.local.templates {
 		g.addOutputs(src.t)
 	}
-	for _, from := range []map[string]*WorkflowTemplate{v.b.Templates, v.b.ClusterTemplates} {
-		for _, o := range from {
-			for i := range o.Spec.Templates {
-				g.addOutputs(&o.Spec.Templates[i])
+	for _, s := range v.referenced() {
+		for _, src := range s.templates {
+			g.addOutputs(src.t)
+		}
+	}
+	_, hook := v.r.spec.Hooks[exitHook]
+	g.exit = hook || v.r.spec.OnExit != "" || v.isTemplate()
+	return g
+}
+
+// referenced gives the scopes that the workflow's templates lead to, directly or not. A reference that is not known yet
+// may lead to any.
+func (v *validator) referenced() []*scope {
+	var out []*scope
+	seen := map[string]bool{}
+	var visit func(name string)
+	var inspect func(t *Template)
+	visit = func(name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		if hasTag(name) {
+			for n := range v.b.Templates {
+				visit(scopeName(n, false))
+			}
+			for n := range v.b.ClusterTemplates {
+				visit(scopeName(n, true))
+			}
+			return
+		}
+		if s := v.scope(name); s != nil {
+			out = append(out, s)
+			for _, src := range s.templates {
+				inspect(src.t)
 			}
 		}
 	}
-	return g
+	inspect = func(t *Template) {
+		t.eachCall(func(inv *Invocation) {
+			if r := inv.TemplateRef; r != nil {
+				visit(scopeName(r.Name, r.ClusterScope))
+			}
+			for _, h := range inv.Hooks {
+				if r := h.TemplateRef; r != nil {
+					visit(scopeName(r.Name, r.ClusterScope))
+				}
+			}
+			if inv.Inline != nil {
+				inspect(inv.Inline)
+			}
+		})
+	}
+	for _, src := range v.r.local.templates {
+		inspect(src.t)
+	}
+	for _, h := range v.r.spec.Hooks {
+		if r := h.TemplateRef; r != nil {
+			visit(scopeName(r.Name, r.ClusterScope))
+		}
+	}
+	return out
 }
 
 func addKeys[V any](into map[string]bool, from map[string]V) {
@@ -298,8 +354,10 @@ func (g *globals) known(tag string, parts []string) (bool, string) {
 		return false, fmt.Sprintf("; the workflow has no %s %q%s", what, name, choose(name, names))
 	}
 	switch parts[1] {
-	case "name", "namespace", "uid", "mainEntrypoint", "serviceAccountName", "priority", "status", "failures", "title", "artifactRoot":
+	case "name", "namespace", "uid", "mainEntrypoint", "serviceAccountName", "priority", "status", "title", "artifactRoot":
 		return len(parts) == 2, ""
+	case "failures":
+		return g.exit, "; it is known only where the workflow has onExit"
 	case "duration", "creationTimestamp", "scheduledTime":
 		return true, ""
 	case "parameters":

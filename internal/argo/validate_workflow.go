@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // runnable checks an object that runs, or would run if it were given what it lacks.
@@ -62,6 +64,9 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 	}
 	v.oneOf(p.at("shutdown"), s.Shutdown, "Stop", "Terminate")
 	if g := s.PodGC; g != nil {
+		if _, err := metav1.LabelSelectorAsSelector(g.LabelSelector); err != nil {
+			v.invalid(p.at("podGC.labelSelector"), fmt.Sprintf("podGC.labelSelector invalid: %v", err), "is not a label selector: %v", err)
+		}
 		v.oneOf(p.at("podGC.strategy"), g.Strategy, "OnPodCompletion", "OnPodSuccess", "OnWorkflowCompletion", "OnWorkflowSuccess")
 	}
 	if g := s.VolumeClaimGC; g != nil {
@@ -73,6 +78,7 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 	if s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds < 0 {
 		v.refuse(p.at("activeDeadlineSeconds"), "must not be negative")
 	}
+	v.podResources(p.at("podResources"), s.PodResources)
 	v.retry(p.at("retryStrategy"), s.RetryStrategy)
 	v.metrics(p.at("metrics"), s.Metrics)
 	v.locks(p.at("synchronization"), s.Synchronization)
