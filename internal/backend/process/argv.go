@@ -56,7 +56,7 @@ func (a *attempt) entrypoint(image string, args []string, vars *environment) ([]
 	if entry, ok := defaultImages()[name]; ok {
 		return entry, nil
 	}
-	if len(args) > 0 && vars.finds(args[0]) {
+	if len(args) > 0 && vars.find(args[0]) != "" {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("no command is given and the entrypoint of image %q is not known here: set command, or name the entrypoint under images in the configuration", image)

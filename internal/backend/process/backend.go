@@ -19,6 +19,9 @@ type Backend struct {
 	host  string
 	boot  string
 	view  *sandbox // nil for plain processes
+	// pythons are the Python environments, userBase is where this user's own packages are.
+	pythons  *environments
+	userBase string
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -57,6 +60,7 @@ func New(cfg Config, sink Sink) (*Backend, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Backend{
 		cfg: cfg, sink: sink, queue: newQueue(cfg.MaxParallel), watch: watch, host: host, boot: bootID(), view: view,
+		pythons: newEnvironments(), userBase: userBase(cfg),
 		ctx: ctx, cancel: cancel, attempts: map[key]*attempt{},
 	}, nil
 }

@@ -75,18 +75,38 @@ func (e *environment) expand(text string) string {
 	return out.String()
 }
 
-// finds says whether a program is in PATH, or is one by its path.
-func (e *environment) finds(program string) bool {
+// find gives the file of a program in PATH, or of one that is a path itself; empty where there is none.
+func (e *environment) find(program string) string {
 	executable := func(file string) bool {
 		info, err := os.Stat(file)
 		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 	}
 	if strings.Contains(program, "/") {
-		return executable(program)
+		if executable(program) {
+			return program
+		}
+		return ""
 	}
-	return program != "" && slices.ContainsFunc(filepath.SplitList(e.values["PATH"]), func(folder string) bool {
-		return executable(filepath.Join(folder, program))
-	})
+	for _, folder := range filepath.SplitList(e.values["PATH"]) {
+		if file := filepath.Join(folder, program); program != "" && executable(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// searchPath is the PATH of tasks.
+func searchPath(cfg Config) string {
+	path := ""
+	for _, v := range cfg.Env {
+		if rest, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = rest
+		}
+	}
+	if path == "" {
+		path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	return strings.Join(append(slices.Clone(cfg.ExtraPath), path), string(os.PathListSeparator))
 }
 
 // env builds a container's environment.
@@ -97,21 +117,17 @@ func (a *attempt) env(c program.Container, python *pythonEnv) (*environment, err
 			vars.set(name, value)
 		}
 	}
-	path := vars.values["PATH"]
-	if path == "" {
-		path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	}
-	front := slices.Clone(a.b.cfg.ExtraPath)
+	path := searchPath(a.b.cfg)
 	if python != nil && python.bin != "" {
-		front = append([]string{python.bin}, front...)
+		path = python.bin + string(os.PathListSeparator) + path
 	}
-	vars.set("PATH", strings.Join(append(front, path), string(os.PathListSeparator)))
+	vars.set("PATH", path)
 	vars.set("HOME", filepath.Join(a.folder, homeFolder))
 	if a.b.view == nil {
 		vars.set("TMPDIR", filepath.Join(a.folder, tempFolder))
 	}
-	if base := a.b.userBase(); base != "" {
-		vars.set("PYTHONUSERBASE", base)
+	if a.b.userBase != "" {
+		vars.set("PYTHONUSERBASE", a.b.userBase)
 	}
 	vars.set("HOSTNAME", a.cmd.Pod)
 	vars.set("SLUICE_RUN", a.run.Name)
