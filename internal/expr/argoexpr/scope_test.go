@@ -1,6 +1,9 @@
 package argoexpr_test
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/expr"
@@ -27,9 +30,9 @@ func (v values) Lookup(path []string) (any, expr.Presence) {
 	}
 	// What is below the path.
 	below := map[string]any{}
-	for k, e := range v {
-		if len(k) > len(key)+1 && k[:len(key)+1] == key+"." {
-			place(below, k[len(key)+1:], e)
+	for _, k := range slices.Sorted(maps.Keys(v)) {
+		if strings.HasPrefix(k, key+".") {
+			place(below, k[len(key)+1:], v[k])
 		}
 	}
 	if len(below) > 0 && len(path) > 0 {
@@ -42,9 +45,13 @@ func place(m map[string]any, key string, e any) {
 	for i := range key {
 		if key[i] == '.' {
 			inner, ok := m[key[:i]].(map[string]any)
-			if !ok {
-				inner = map[string]any{}
+			if m[key[:i]] == nil {
+				inner, ok = map[string]any{}, true
 				m[key[:i]] = inner
+			}
+			if !ok {
+				// Below a value that is whole already.
+				return
 			}
 			place(inner, key[i+1:], e)
 			return
