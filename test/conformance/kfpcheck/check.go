@@ -2,6 +2,7 @@ package kfpcheck
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -24,6 +25,11 @@ func Check(want Want, p *Pipeline, r *Run) []string {
 		}
 		found = append(found, text)
 	}
+	for name, value := range want.Outputs {
+		if got, ok := r.Outputs.Parameters[name]; !ok || !reflect.DeepEqual(got, value) {
+			found = append(found, fmt.Sprintf("run: output %s: want %v, got %v", name, value, got))
+		}
+	}
 	found = append(found, checkTree(r)...)
 	found = append(found, checkLogic(p, r)...)
 	slices.Sort(found)
@@ -45,16 +51,16 @@ func checkTree(r *Run) []string {
 	}
 	for _, t := range r.Details.Tasks {
 		if !slices.Contains(ended, t.State) {
-			found = append(found, fmt.Sprintf("%s: state: want an end, got %q", t.DisplayName, t.State))
+			found = append(found, fmt.Sprintf("%s: state: want an end, got %q", t.key(), t.State))
 		}
 		if t.ParentID != "" {
 			if _, ok := byID[t.ParentID]; !ok {
-				found = append(found, fmt.Sprintf("%s: parent %s does not exist", t.DisplayName, t.ParentID))
+				found = append(found, fmt.Sprintf("%s: parent %s does not exist", t.key(), t.ParentID))
 			}
 		}
 		for _, c := range t.Children {
 			if _, ok := byID[c.TaskID]; !ok && c.TaskID != "" {
-				found = append(found, fmt.Sprintf("%s: child %s does not exist", t.DisplayName, c.TaskID))
+				found = append(found, fmt.Sprintf("%s: child %s does not exist", t.key(), c.TaskID))
 			}
 		}
 	}

@@ -42,11 +42,15 @@ components:
 // task is a line "id name state parent".
 func runOf(state string, lines ...string) *Run {
 	r := &Run{RunID: "r", State: state}
+	r.Details.Tasks = []Task{{ID: "0", Name: "r", State: state, Type: "ROOT"}}
 	for _, line := range lines {
 		f := strings.Fields(line)
-		t := Task{ID: f[0], DisplayName: f[1], State: f[2]}
+		t := Task{ID: f[0], Name: f[1], State: f[2], ParentID: "0"}
 		if len(f) > 3 {
 			t.ParentID = f[3]
+		}
+		if t.Name == "loop" && t.ParentID != "0" {
+			t.Type = "LOOP_ITERATION"
 		}
 		r.Details.Tasks = append(r.Details.Tasks, t)
 	}
@@ -136,5 +140,40 @@ components:
 				t.Errorf("found %q, want %q", found, test.want)
 			}
 		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	p, err := parsePipeline([]byte(compiled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ state, value, want string }{
+		"true and ran":      {"SUCCEEDED", "y", ""},
+		"false and skipped": {"SKIPPED", "n", ""},
+		"false and ran":     {"SUCCEEDED", "n", "root.maybe: is SUCCEEDED, but its condition is false: inputs.parameter_values['x'] == 'y'"},
+		"true and skipped":  {"SKIPPED", "y", "root.maybe: is SKIPPED, but its condition is true: inputs.parameter_values['x'] == 'y'"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := runOf("SUCCEEDED", "1 a SUCCEEDED", "2 b SUCCEEDED", "3 maybe "+test.state, "4 after-maybe "+test.state, "5 last SUCCEEDED",
+				"6 loop SUCCEEDED", "7 loop SUCCEEDED 6", "8 loop SUCCEEDED 6", "9 c SUCCEEDED 7", "10 c SUCCEEDED 8")
+			r.Details.Tasks[3].Given.Parameters = map[string]any{"x": test.value}
+			if found := strings.Join(Check(Want{State: "SUCCEEDED"}, p, r), "\n"); found != test.want {
+				t.Errorf("found %q, want %q", found, test.want)
+			}
+		})
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	r := runOf("SUCCEEDED")
+	r.Outputs.Parameters = map[string]any{"n": 10.0}
+	if found := Check(Want{State: "SUCCEEDED", Outputs: map[string]any{"n": 10.0}}, &Pipeline{}, r); len(found) > 0 {
+		t.Errorf("found %q", found)
+	}
+	want := "run: output n: want 11, got 10"
+	if found := Check(Want{State: "SUCCEEDED", Outputs: map[string]any{"n": 11.0}}, &Pipeline{}, r); strings.Join(found, "") != want {
+		t.Errorf("found %q, want %q", found, want)
 	}
 }

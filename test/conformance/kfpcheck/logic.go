@@ -29,18 +29,17 @@ func checkLogic(p *Pipeline, r *Run) []string {
 	return l.found
 }
 
-// rootTasks are the tasks of the root DAG: what has no parent, or what hangs on the one task that stands for the root.
+// rootTasks are the tasks of the root DAG: those that hang on the one task that stands for the root.
 func (l *logic) rootTasks(r *Run) []Task {
 	top := l.children[""]
-	if len(top) == 1 && len(l.children[top[0].ID]) > 0 && l.pipeline.Root.DAG != nil {
-		if _, isTask := l.pipeline.Root.DAG.Tasks[top[0].key()]; !isTask {
-			if top[0].State != r.State {
-				l.add("root", "is %s, but its task is %s", r.State, top[0].State)
-			}
-			return l.children[top[0].ID]
-		}
+	if len(top) != 1 || top[0].Type != "ROOT" {
+		l.add("root", "want one task without a parent, which stands for the pipeline, got %d", len(top))
+		return top
 	}
-	return top
+	if top[0].State != r.State {
+		l.add("root", "is %s, but the run is %s", top[0].State, r.State)
+	}
+	return l.children[top[0].ID]
 }
 
 func (l *logic) add(where, format string, args ...any) {
@@ -67,6 +66,7 @@ func (l *logic) dag(where, state string, c Component, tasks []Task) {
 	}
 	for key, spec := range c.DAG.Tasks {
 		l.task(where+"."+key, spec, states)
+		l.condition(where+"."+key, spec, byKey[key])
 		if t, ok := byKey[key]; ok {
 			l.inside(where+"."+key, t, spec)
 		}
@@ -181,6 +181,9 @@ func (l *logic) inside(where string, t Task, spec TaskSpec) {
 	}
 	bad := 0
 	for i, iteration := range below {
+		if iteration.Type != "LOOP_ITERATION" {
+			l.add(where, "has %s in it, a %s where iterations belong", iteration.key(), iteration.Type)
+		}
 		if iteration.State == "FAILED" {
 			bad++
 		}

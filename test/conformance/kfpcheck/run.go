@@ -16,15 +16,26 @@ type Run struct {
 	Details struct {
 		Tasks []Task `json:"task_details"`
 	} `json:"run_details"`
+	// Outputs are the pipeline's own outputs.
+	Outputs Values `json:"outputs"`
+}
+
+// Values are parameters by name.
+type Values struct {
+	Parameters map[string]any `json:"parameters"`
 }
 
 // Task is a task's detail.
 type Task struct {
 	ID          string `json:"task_id"`
 	DisplayName string `json:"display_name"`
-	State       string `json:"state"`
-	ParentID    string `json:"parent_task_id"`
-	Error       *struct {
+	// Name is the task's key in its DAG, Type what it is: ROOT, LOOP, LOOP_ITERATION and others.
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Given    Values `json:"input_values"`
+	State    string `json:"state"`
+	ParentID string `json:"parent_task_id"`
+	Error    *struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Children []struct {
@@ -36,7 +47,12 @@ type Task struct {
 }
 
 // key is the name of the task in its DAG.
-func (t Task) key() string { return t.DisplayName }
+func (t Task) key() string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return t.DisplayName
+}
 
 // ReadRun reads a Run in JSON.
 func ReadRun(text []byte) (*Run, error) {
