@@ -90,11 +90,6 @@ func bring(ctx context.Context, s Store, a program.Artifact, work string, opts O
 
 // bringAny gets an object, unpacked where it is an archive, or a tree.
 func bringAny(ctx context.Context, s Store, key string, a program.Artifact, next string, opts Options) error {
-	if tree, ok := s.(TreeStore); ok {
-		if info, err := s.Stat(ctx, key); err == nil && info.Tree {
-			return tree.GetTree(ctx, key, next)
-		}
-	}
 	r, err := s.Get(ctx, key)
 	if errors.Is(err, ErrTree) {
 		return bringTree(ctx, s, key, next)

@@ -38,8 +38,14 @@ func Open(block program.JSON, opts Options) (Store, error) {
 		s, err = openFolder(body)
 	case "raw":
 		s, err = openRaw(body)
+	case "http":
+		s, err = openHTTP(body, opts)
+	case "git":
+		s, err = openGit(body, opts)
+	case "s3":
+		s, err = openS3(body, opts)
 	default:
-		return nil, fmt.Errorf("%w %q: known are folder, git, http, raw and s3", ErrUnknownKind, kind)
+		return nil, fmt.Errorf("%w %q: known are %s", ErrUnknownKind, kind, strings.Join(Kinds(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("artifact store %s: %w", kind, err)

@@ -1,0 +1,439 @@
+package artifact
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// testStore is what every store that can be written must do. listed is false for those that know no trees.
+func testStore(t *testing.T, block program.JSON, opts Options, listed bool) {
+	t.Helper()
+	ctx := t.Context()
+	s, err := Open(block, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stat(ctx, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat of nothing: %v", err)
+	}
+	if _, err := s.Get(ctx, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Get of nothing: %v", err)
+	}
+	if err := s.Delete(ctx, ""); err != nil {
+		t.Errorf("Delete of nothing: %v", err)
+	}
+	for _, size := range []int64{5, -1} {
+		if err := s.Put(ctx, "", strings.NewReader("hello"), size); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Get(ctx, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err := errors.Join(err, r.Close()); err != nil || string(data) != "hello" {
+			t.Errorf("Get: %q %v", data, err)
+		}
+	}
+	if info, err := s.Stat(ctx, ""); err != nil || info.Size != 5 || info.Tree {
+		t.Errorf("Stat: %+v %v", info, err)
+	}
+	if err := s.Delete(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stat(ctx, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat after Delete: %v", err)
+	}
+	testTransfers(t, block, opts, listed)
+}
+
+// testTransfers saves and fetches a file and a folder in every form.
+func testTransfers(t *testing.T, block program.JSON, opts Options, listed bool) {
+	t.Helper()
+	ctx := t.Context()
+	from := t.TempDir()
+	file, folder := filepath.Join(from, "file"), filepath.Join(from, "folder")
+	content := strings.Repeat("content ", 100)
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, content)
+	write(filepath.Join(folder, "a"), "1")
+	write(filepath.Join(folder, "b", "c"), "2")
+	for _, archive := range []string{"tar", "zip", "none"} {
+		for _, what := range []string{file, folder} {
+			if what == folder && archive == "none" && !listed {
+				continue
+			}
+			t.Run(archive+" "+filepath.Base(what), func(t *testing.T) {
+				a := program.Artifact{Name: "x", Store: block, Archive: archive}
+				saved, err := Save(ctx, what, "name", a, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, err := Save(ctx, what, "name", a, opts)
+				if err != nil || again.Digest != saved.Digest || again.Size != saved.Size || saved.Size == 0 {
+					t.Errorf("not the same again: %+v %+v %v", saved, again, err)
+				}
+				local := filepath.Join(t.TempDir(), "local")
+				if err := Fetch(ctx, saved, local, opts); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tree(t, what), tree(t, local)); diff != "" {
+					t.Error(diff)
+				}
+				if ok, err := Exists(ctx, saved, opts); !ok || err != nil {
+					t.Errorf("Exists: %v %v", ok, err)
+				}
+				if what == folder && archive == "none" {
+					testListing(t, saved, opts)
+				}
+				s, err := OpenArtifact(saved, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Delete(ctx, ""); err != nil {
+					t.Fatal(err)
+				}
+				if ok, err := Exists(ctx, saved, opts); ok || err != nil {
+					t.Errorf("Exists after Delete: %v %v", ok, err)
+				}
+			})
+		}
+	}
+}
+
+func testListing(t *testing.T, a program.Artifact, opts Options) {
+	t.Helper()
+	s, err := OpenArtifact(a, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Info{{Key: "a", Size: 1}, {Key: "b/c", Size: 1}}, got); diff != "" {
+		t.Error(diff)
+	}
+	a.SubPath = "b"
+	local := filepath.Join(t.TempDir(), "local")
+	if err := Fetch(t.Context(), a, local, opts); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"./": "", "c": "2"}, tree(t, local)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func block(t *testing.T, kind string, body map[string]any) program.JSON {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{kind: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestFolderStore(t *testing.T) {
+	testStore(t, block(t, "folder", map[string]any{"path": filepath.Join(t.TempDir(), "deep", "x")}), Options{}, true)
+}
+
+// objects is a server that keeps what it is given: plain HTTP, and as much of S3 as stores use.
+type objects struct {
+	mu      sync.Mutex
+	data    map[string][]byte
+	uploads map[string]map[string][]byte
+	seen    []http.Header
+}
+
+func newObjects() *objects {
+	return &objects{data: map[string][]byte{}, uploads: map[string]map[string][]byte{}}
+}
+
+func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen = append(o.seen, r.Header.Clone())
+	query := r.URL.Query()
+	switch {
+	case r.Method == http.MethodGet && query.Get("list-type") == "2":
+		o.list(w, r)
+	case r.Method == http.MethodGet && query.Has("location"):
+		fmt.Fprint(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">us-east-1</LocationConstraint>`)
+	case r.Method == http.MethodPost && query.Has("uploads"):
+		o.uploads["u"] = map[string][]byte{}
+		fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>`)
+	case r.Method == http.MethodPost && query.Has("uploadId"):
+		var whole []byte
+		for i := 1; o.uploads["u"][fmt.Sprint(i)] != nil; i++ {
+			whole = append(whole, o.uploads["u"][fmt.Sprint(i)]...)
+		}
+		o.data[r.URL.Path] = whole
+		fmt.Fprint(w, `<CompleteMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><ETag>"e"</ETag></CompleteMultipartUploadResult>`)
+	case r.Method == http.MethodPut:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
+			body = unchunk(body)
+		}
+		w.Header().Set("ETag", `"e"`)
+		if query.Has("partNumber") {
+			o.uploads["u"][query.Get("partNumber")] = append([]byte{}, body...)
+			return
+		}
+		o.data[r.URL.Path] = body
+	case r.Method == http.MethodDelete:
+		delete(o.data, r.URL.Path)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		body, there := o.data[r.URL.Path]
+		if !there {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("ETag", `"e"`)
+		w.Header().Set("Last-Modified", "Mon, 02 Jan 2006 15:04:05 GMT")
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(body)
+		}
+	}
+}
+
+func (o *objects) list(w http.ResponseWriter, r *http.Request) {
+	prefix := strings.TrimSuffix(r.URL.Path, "/") + "/" + r.URL.Query().Get("prefix")
+	fmt.Fprint(w, `<ListBucketResult><IsTruncated>false</IsTruncated>`)
+	for _, name := range slices.Sorted(maps.Keys(o.data)) {
+		if strings.HasPrefix(name, prefix) {
+			key := strings.TrimPrefix(name, strings.TrimSuffix(r.URL.Path, "/")+"/")
+			fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>%d</Size><LastModified>2006-01-02T15:04:05Z</LastModified></Contents>`, key, len(o.data[name]))
+		}
+	}
+	fmt.Fprint(w, `</ListBucketResult>`)
+}
+
+// unchunk takes the bytes out of a body in S3's signed chunks: "size;signature\r\nbytes\r\n" each.
+func unchunk(body []byte) []byte {
+	var out []byte
+	for len(body) > 0 {
+		line, rest, _ := bytes.Cut(body, []byte("\r\n"))
+		var size int
+		if _, err := fmt.Sscanf(string(line), "%x", &size); err != nil || size == 0 {
+			break
+		}
+		out = append(out, rest[:size]...)
+		body = rest[size+2:]
+	}
+	return out
+}
+
+func TestHTTPStore(t *testing.T) {
+	o := newObjects()
+	server := httptest.NewServer(o)
+	defer server.Close()
+	opts := Options{Secrets: func(name, key string) (string, error) { return name + "." + key, nil }}
+	testStore(t, block(t, "http", map[string]any{
+		"url": server.URL + "/x.tgz", "headers": []any{map[string]any{"name": "X-Test", "value": "yes"}},
+		"auth": map[string]any{"basicAuth": map[string]any{
+			"usernameSecret": map[string]any{"name": "s", "key": "user"}, "passwordSecret": map[string]any{"name": "s", "key": "pass"},
+		}},
+	}), opts, false)
+	for _, h := range o.seen {
+		if h.Get("X-Test") != "yes" || h.Get("Authorization") != "Basic cy51c2VyOnMucGFzcw==" {
+			t.Fatalf("headers: %v", h)
+		}
+	}
+}
+
+func TestHTTPStoreSaysWhatIsWrong(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not for you", http.StatusForbidden)
+	}))
+	defer server.Close()
+	err := Fetch(t.Context(), program.Artifact{Name: "x", URI: server.URL + "/x"}, filepath.Join(t.TempDir(), "x"), Options{})
+	if err == nil || !strings.Contains(err.Error(), "status 403 Forbidden: not for you") {
+		t.Error(err)
+	}
+}
+
+func TestOAuth2(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user != "id" || password != "se%2Fcret" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "a b" || r.FormValue("k") != "v" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, `{"access_token":"tok"}`)
+	})
+	mux.HandleFunc("GET /x", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	secrets := map[string]string{"id": "id", "secret": "se/cret", "url": server.URL + "/token"}
+	ref := func(key string) map[string]any { return map[string]any{"name": "s", "key": key} }
+	a := program.Artifact{Store: block(t, "http", map[string]any{"url": server.URL + "/x", "auth": map[string]any{"oauth2": map[string]any{
+		"clientIDSecret": ref("id"), "clientSecretSecret": ref("secret"), "tokenURLSecret": ref("url"), "scopes": []string{"a", "b"},
+		"endpointParams": []any{map[string]any{"key": "k", "value": "v"}},
+	}}})}
+	local := filepath.Join(t.TempDir(), "x")
+	if err := Fetch(t.Context(), a, local, Options{Secrets: func(_, key string) (string, error) { return secrets[key], nil }}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{".": "Bearer tok"}, tree(t, local)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestS3Store(t *testing.T) {
+	server := httptest.NewServer(newObjects())
+	defer server.Close()
+	opts := Options{Secrets: func(name, key string) (string, error) { return "secret" + key, nil }}
+	testStore(t, block(t, "s3", map[string]any{
+		"endpoint": strings.TrimPrefix(server.URL, "http://"), "insecure": true, "bucket": "bucket", "key": "deep/x", "region": "us-east-1",
+		"accessKeySecret": map[string]any{"name": "s", "key": "a"}, "secretKeySecret": map[string]any{"name": "s", "key": "b"},
+	}), opts, true)
+}
+
+func TestGitStore(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	repo := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = repo
+		cmd.Env = append(cmd.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	for i, text := range []string{"one", "two"} {
+		if err := os.WriteFile(filepath.Join(repo, "f"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		git("add", "f")
+		git("commit", "-qm", text)
+		git("tag", fmt.Sprintf("v%d", i+1))
+	}
+	for name, test := range map[string]struct {
+		body map[string]any
+		want string
+	}{
+		"newest":            {map[string]any{"repo": repo}, "two"},
+		"a revision":        {map[string]any{"repo": repo, "revision": "v1"}, "one"},
+		"shallow":           {map[string]any{"repo": "file://" + repo, "depth": 1, "revision": "v1"}, "one"},
+		"a single branch":   {map[string]any{"repo": repo, "branch": "main", "singleBranch": true}, "two"},
+		"with fetched refs": {map[string]any{"repo": repo, "fetch": []string{"refs/tags/v1:refs/tags/v1"}, "revision": "v1"}, "one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			local := filepath.Join(t.TempDir(), "x")
+			a := program.Artifact{Store: block(t, "git", test.body)}
+			if err := Fetch(t.Context(), a, local, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if data, err := os.ReadFile(filepath.Join(local, "f")); err != nil || string(data) != test.want {
+				t.Errorf("%q %v", data, err)
+			}
+			a.SubPath = "f"
+			if err := Fetch(t.Context(), a, local, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{".": test.want}, tree(t, local)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for name, test := range map[string]struct{ block, want string }{
+		"two kinds":       {`{"s3":{},"http":{}}`, "exactly one kind of store, has 2: http, s3"},
+		"no kind":         {`{}`, "exactly one kind"},
+		"no object":       {`[]`, "not an object"},
+		"an unknown kind": {`{"hdfs":{}}`, `unknown kind of artifact store "hdfs": known are folder, git, http, raw, s3`},
+		"relative folder": {`{"folder":{"path":"x"}}`, "must be absolute"},
+		"no URL":          {`{"http":{"url":"ftp://x"}}`, "must begin with http"},
+		"no repository":   {`{"git":{}}`, "repo is missing"},
+		"an option":       {`{"git":{"repo":"--upload-pack=evil"}}`, "begins like an option"},
+		"no bucket":       {`{"s3":{"key":"x"}}`, "bucket is missing"},
+		"unknown secrets": {`{"s3":{"bucket":"b","key":"x","accessKeySecret":{"name":"n","key":"k"}}}`, "accessKeySecret: secret n: no secrets are known here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(program.JSON(test.block), Options{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestFolderKeysStayInside(t *testing.T) {
+	s, err := Open(block(t, "folder", map[string]any{"path": t.TempDir()}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), "../x"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestBlockOf(t *testing.T) {
+	for uri, want := range map[string]string{
+		"/a/b":                      `{"folder":{"path":"/a/b"}}`,
+		"file:///a/b":               `{"folder":{"path":"/a/b"}}`,
+		"https://h/x":               `{"http":{"url":"https://h/x"}}`,
+		"s3://b/k/x?region=eu":      `{"s3":{"bucket":"b","key":"k/x","region":"eu"}}`,
+		"minio://b/k?endpoint=h:90": `{"s3":{"bucket":"b","endpoint":"h:90","key":"k"}}`,
+	} {
+		got, err := BlockOf(uri)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s %v", uri, got, err)
+		}
+	}
+	for _, uri := range []string{"", "gs://b/k", "x y"} {
+		if _, err := BlockOf(uri); err == nil {
+			t.Errorf("%q is accepted", uri)
+		}
+	}
+}
+
+func TestWithKey(t *testing.T) {
+	for _, test := range [][3]string{
+		{`{"s3":{"bucket":"b","key":"old"}}`, "new/key", `{"s3":{"bucket":"b","key":"new/key"}}`},
+		{`{"folder":{"path":"/a/old"}}`, "new", `{"folder":{"path":"/a/new"}}`},
+		{`{"folder":{"path":"/a/old"}}`, "../../new", `{"folder":{"path":"/a/new"}}`},
+		{`{"http":{"url":"http://h/a/old"}}`, "new", `{"http":{"url":"http://h/a/new"}}`},
+	} {
+		got, err := WithKey(program.JSON(test[0]), test[1])
+		if err != nil || string(got) != test[2] {
+			t.Errorf("%v: %s %v", test, got, err)
+		}
+	}
+}
