@@ -100,8 +100,8 @@ containers: build ## ten of those manifests in containers by podman, from images
 	  -doc "" -out build/containers.json -parallel 2 $(ARGS)
 
 .PHONY: readme
-readme: build ## run every command that the README shows
-	@$(GO) test -tags whole -count=1 -timeout 10m -json ./test/readme | $(GO) run ./test/report -name readme
+readme: build ## run every command that the README shows, and every example
+	@$(GO) test -tags whole -count=1 -timeout 10m -json ./test/readme ./test/examples | $(GO) run ./test/report -name readme
 
 .PHONY: bench
 bench: build ## engine benchmarks, and the local overhead of a task beside xargs, make and kfp.local

@@ -1,0 +1,3 @@
+// Package examples runs what lies in examples/ and checks what comes out. The tests are compiled with the tag "whole"
+// and run by `make readme`.
+package examples
