@@ -51,15 +51,22 @@ func compile(sub store.Submission, opts options) (*manifest, error) {
 	main := sub.Documents[0]
 	switch {
 	case argo.IsArgo(main.Data):
-		return compileArgo(sub.Documents, opts)
+		return withDefaults(compileArgo(sub.Documents, opts))
 	case kfp.IsIR(main.Data):
-		return compileKFP(sub.Documents, opts)
+		return withDefaults(compileKFP(sub.Documents, opts))
 	}
 	// Something else: Argo's reader says best what is wrong with YAML that should be a Kubernetes object.
 	if _, err := argo.Load(argo.Source{Name: main.Name, Data: main.Data}, nil); err != nil {
 		return nil, refusal{err: err}
 	}
 	return nil, refusal{err: fmt.Errorf("%s: is neither an Argo manifest (apiVersion: argoproj.io/v1alpha1) nor a compiled Kubeflow pipeline; give one of these", main.Name)}
+}
+
+func withDefaults(m *manifest, err error) (*manifest, error) {
+	if err == nil && m.namespace == "" {
+		m.namespace = "default"
+	}
+	return m, err
 }
 
 // companions reads the ConfigMaps and Secrets among documents that no front end has read.

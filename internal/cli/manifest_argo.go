@@ -1,15 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 
-	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-ml/sluice/internal/argo"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/expr/argoexpr"
-	"github.com/sluice-ml/sluice/internal/program"
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
@@ -54,44 +53,49 @@ func compileArgo(docs []store.Document, opts options) (*manifest, error) {
 	}
 	p, err := b.Compile(o)
 	if err != nil {
+		return nil, refusal{err: err, object: invalidWorkflow(b, o, err)}
+	}
+	w, err := b.Workflow(o)
+	if err != nil {
 		return nil, refusal{err: err}
 	}
 	m := &manifest{
-		language: "argo", program: p, lang: argoexpr.New(), namespace: opts.Namespace,
-		configMaps: b.ConfigMaps, secrets: b.Secrets,
+		language: "argo", program: p, lang: argoexpr.New(), namespace: w.Namespace,
+		name: w.Name, generate: w.GenerateName, configMaps: b.ConfigMaps, secrets: b.Secrets,
 	}
-	m.name, m.generate = opts.Name, opts.GenerateName
-	if m.name == "" && m.generate == "" {
-		m.name, m.generate = ownName(docs[0].Data, b.Name())
+	if opts.Namespace != "" {
+		m.namespace = opts.Namespace
 	}
-	m.project = func(s *engine.State) (any, error) { return projectArgo(b, p, s) }
+	for _, problem := range b.Validate(o) {
+		if problem.Warning {
+			m.warnings = append(m.warnings, problem.Error())
+		}
+	}
+	m.project = func(s *engine.State) (any, error) {
+		return argo.Project(p, s, argo.ProjectOptions{Workflow: w}), nil
+	}
 	return m, nil
 }
 
-func projectArgo(_ *argo.Bundle, _ *program.Program, s *engine.State) (any, error) { return s, nil }
-
-// ownName gives a manifest's name, or the beginning of the name that is to be made up for it: a template's or a
-// schedule's own name is only the beginning of a run's.
-func ownName(data []byte, name string) (fixed, generate string) {
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var o struct {
-			Kind     string
-			Metadata struct {
-				Name         string
-				GenerateName string `yaml:"generateName"`
-			}
-		}
-		if d.Decode(&o) != nil {
-			return "", name + "-" // a list of objects, or nothing named
-		}
-		switch {
-		case o.Kind == "Workflow" && o.Metadata.Name == name && name != "":
-			return name, ""
-		case o.Kind == "Workflow" && o.Metadata.GenerateName == name && name != "":
-			return "", name
-		case o.Metadata.Name == name && name != "":
-			return "", name + "-"
-		}
+// invalidWorkflow is the object that Argo would show for a workflow whose mistake it finds only once it has accepted it:
+// failed, without nodes. It is nil for what Argo refuses outright.
+func invalidWorkflow(b *argo.Bundle, o argo.Options, err error) any {
+	var problems argo.Problems
+	if !errors.As(err, &problems) {
+		return nil
 	}
+	message, invalid := problems.InvalidSpec()
+	if !invalid {
+		return nil
+	}
+	w, err := b.Workflow(o)
+	if err != nil {
+		return nil
+	}
+	if w.Name == "" {
+		w.Name = w.GenerateName + suffix()
+	}
+	now := metav1.Now()
+	w.Status = &argo.WorkflowStatus{Phase: string(engine.FailedPhase), StartedAt: now, FinishedAt: now, Message: message}
+	return w
 }

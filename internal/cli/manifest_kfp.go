@@ -61,4 +61,6 @@ func kfpTypes(p *kfp.Pipeline) map[string]program.Type {
 	return types
 }
 
-func projectKFP(_ *kfp.Pipeline, _ *program.Program, s *engine.State) (any, error) { return s, nil }
+func projectKFP(p *kfp.Pipeline, prog *program.Program, s *engine.State) (any, error) {
+	return kfp.Project(prog, s, kfp.ProjectOptions{Spec: p, ServiceAccount: prog.ServiceAccount}), nil
+}

@@ -146,7 +146,7 @@ func (m *model) label(r *row) string {
 // note is what is to be said of a row besides its phase.
 func (r *row) note() string {
 	var parts []string
-	if r.reused {
+	if r.reused && !strings.HasPrefix(r.message, "reused") {
 		parts = append(parts, "reused")
 	}
 	if r.daemoned {

@@ -105,7 +105,7 @@ func (a *app) newRun(m *manifest, sub store.Submission, opts options, file strin
 	start := engine.Start{Run: engine.Run{
 		Name: name, UID: uid, Namespace: m.namespace, Title: m.title, Created: run.Created, Parameters: m.parameters, ArtifactRoot: root,
 	}}
-	if start.Run.Labels, start.Run.Annotations, err = metadata(m, start.Run); err != nil {
+	if start.Run.Labels, start.Run.Annotations, err = labelsOf(m, start.Run); err != nil {
 		return run, start, usageError{fmt.Errorf("%s: %w", file, err)}
 	}
 	run.Labels = start.Run.Labels
@@ -132,8 +132,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// metadata resolves the placeholders in a program's labels and annotations.
-func metadata(m *manifest, run engine.Run) (labels, annotations map[string]string, err error) {
+// labelsOf resolves the placeholders in a program's labels and annotations.
+func labelsOf(m *manifest, run engine.Run) (labels, annotations map[string]string, err error) {
 	env := expr.Env{Scope: &runScope{m: m, run: run}, Now: run.Created, Seed: rand.Uint64()}
 	resolve := func(what string, in map[string]string) map[string]string {
 		if len(in) == 0 {
@@ -176,7 +176,15 @@ func (s *runScope) Lookup(path []string) (any, expr.Presence) {
 			"creationTimestamp": s.run.Created,
 		}}
 	}
-	var v any = s.all
+	return tree(s.all).Lookup(path)
+}
+
+// tree is a scope of nested maps.
+type tree map[string]any
+
+// Lookup implements [expr.Scope].
+func (t tree) Lookup(path []string) (any, expr.Presence) {
+	var v any = map[string]any(t)
 	for _, step := range path {
 		in, ok := v.(map[string]any)
 		if !ok {

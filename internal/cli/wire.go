@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/sluice-ml/sluice/internal/artifact"
+	"github.com/sluice-ml/sluice/internal/backend"
+	"github.com/sluice-ml/sluice/internal/backend/builtin"
 	"github.com/sluice-ml/sluice/internal/backend/process"
 	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/expr"
 	"github.com/sluice-ml/sluice/internal/hook"
 	"github.com/sluice-ml/sluice/internal/runner"
 	"github.com/sluice-ml/sluice/internal/runner/locks"
@@ -55,7 +60,7 @@ func (a *app) registry(docs []store.Document) (*hook.Registry, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, usageError{err}
 	}
-	reg, err := hook.NewRegistry(hooks)
+	reg, err := hook.NewRegistry(append(hooks, builtinHooks(hooks)...))
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -116,15 +121,41 @@ func (a *app) connect(e *execution, st *sqlite.Store) (_ *parts, err error) {
 }
 
 func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
+	var containers backend.Backend
+	var err error
 	switch e.options.Runtime {
 	case "", "process":
-		return process.New(process.Config{
+		containers, err = process.New(process.Config{
 			Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
 			Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
-			DecodeArtifact: e.manifest.lang.DecodeArtifact, Log: a.log,
+			DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: e.manifest.artifactOptions(), Log: a.log,
 		}, sink)
+	default:
+		err = usage("--runtime %s is not available in this build", e.options.Runtime)
 	}
-	return nil, usage("--runtime %s is not available in this build", e.options.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	others := builtin.New(builtin.Config{
+		Eval: e.manifest.eval, Secrets: e.manifest.secrets, Artifacts: e.manifest.artifactOptions(),
+	}, sink)
+	return backend.ByKind(containers, others), nil
+}
+
+// eval evaluates an expression over variables.
+func (m *manifest) eval(source string, vars map[string]any) (any, error) {
+	return m.lang.Value(source, expr.Env{Scope: tree(vars), Now: time.Now(), Seed: rand.Uint64()})
+}
+
+// artifactOptions are what stores need to know: the Secrets that were given.
+func (m *manifest) artifactOptions() artifact.Options {
+	return artifact.Options{Secrets: func(name, key string) (string, error) {
+		value, ok := m.secrets[name][key]
+		if !ok {
+			return "", fmt.Errorf("there is no key %q of a Secret %q; give it with -f FILE", key, name)
+		}
+		return value, nil
+	}}
 }
 
 // executor is the command line of the executor: the program beside this one.
@@ -137,7 +168,13 @@ func (a *app) executor() []string {
 }
 
 func (a *app) dispatcher(e *execution, sink runner.Sink) (*hook.Dispatcher, error) {
+	var d *hook.Dispatcher
+	plugins, err := a.builtins(context.Background(), e.manifest, func(uid string) { d.Wake(uid) })
+	if err != nil {
+		return nil, err
+	}
 	cfg := hook.Config{
+		Builtins: plugins,
 		Registry: e.registry, Sink: sink, UserAgent: "sluice/" + a.Version, Logger: a.log,
 		Secrets: hook.LocalSecrets{Getenv: a.lookupEnv},
 		Redact: func(engine.Run) []string {
@@ -163,8 +200,7 @@ func (a *app) dispatcher(e *execution, sink runner.Sink) (*hook.Dispatcher, erro
 		cfg.Callback = &hook.Callback{Listener: l}
 		break
 	}
-	d, err := hook.New(cfg)
-	if err != nil {
+	if d, err = hook.New(cfg); err != nil {
 		return nil, usageError{err}
 	}
 	return d, nil
