@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -56,6 +58,11 @@ type compiler struct {
 	scopes map[string]*scope
 	// queue are keys of templates that calls refer to and that are still to be compiled.
 	queue []templateKey
+	// volumes of the workflow that read results of calls, rewritten; volumeReads is what each reads, captured what the
+	// template of a key reads through those that it mounts.
+	capturing   map[string]corev1.Volume
+	volumeReads map[string][]string
+	captured    map[string][]string
 	// results are keys of templates whose standard output someone refers to.
 	results  map[string]bool
 	problems Problems
@@ -66,10 +73,12 @@ type templateKey struct{ scope, name string }
 func (k templateKey) String() string { return k.scope + "/" + k.name }
 
 func newCompiler(b *Bundle, r *runnable, opts Options) *compiler {
-	return &compiler{
+	c := &compiler{
 		b: b, r: r, opts: opts, scopes: map[string]*scope{localScope: r.local}, results: map[string]bool{},
-		p: &program.Program{Language: "argo", Templates: map[string]*program.Template{}},
+		p: &program.Program{Language: "argo", Templates: map[string]*program.Template{}}, captured: map[string][]string{},
 	}
+	c.capturing, c.volumeReads = capturingVolumes(r.spec.Volumes)
+	return c
 }
 
 func (c *compiler) program() (*program.Program, error) {
@@ -89,7 +98,7 @@ func (c *compiler) program() (*program.Program, error) {
 	}
 
 	entry := firstOf(c.opts.Entrypoint, spec.Entrypoint)
-	p.Entry = program.Call{Template: c.ref(localScope, entry, nil), Arguments: c.workflowArguments(entry, nil)}
+	p.Entry = program.Call{Template: c.ref(localScope, entry, nil), Arguments: c.workflowArguments(localScope, entry)}
 	c.workflowHooks()
 
 	for len(c.queue) > 0 {
@@ -99,6 +108,7 @@ func (c *compiler) program() (*program.Program, error) {
 			return nil, err
 		}
 	}
+	c.giveCaptured()
 	for key := range c.results {
 		if t := p.Templates[key]; t != nil && t.Task != nil {
 			t.Task.Result = true
@@ -157,16 +167,24 @@ func (c *compiler) parameters() {
 	}
 }
 
-// workflowArguments gives a template that the workflow itself calls those workflow arguments that it takes, unless
-// the call has arguments of its own. Where the template is not known yet it gives all.
-func (c *compiler) workflowArguments(name string, own *Arguments) program.Arguments {
-	if own != nil && (len(own.Parameters) > 0 || len(own.Artifacts) > 0) {
-		return arguments(*own)
+// exitArguments gives an exit hook its own arguments, or, where it has none, the workflow's.
+func (c *compiler) exitArguments(in string, h LifecycleHook) program.Arguments {
+	if len(h.Arguments.Parameters) > 0 || len(h.Arguments.Artifacts) > 0 {
+		return arguments(h.Arguments)
 	}
-	src, known := c.r.local.templates[name]
+	if r := h.TemplateRef; r != nil {
+		return c.workflowArguments(scopeName(r.Name, r.ClusterScope), r.Template)
+	}
+	return c.workflowArguments(in, h.Template)
+}
+
+// workflowArguments gives a template those workflow arguments that it takes; where it is not known yet, all of them.
+func (c *compiler) workflowArguments(in, name string) program.Arguments {
 	var t *Template
-	if known {
-		t, _ = withDefaults(src.t, c.r.spec.TemplateDefaults) // a failure is reported where the template is compiled
+	if s := c.scope(in); s != nil {
+		if src, ok := s.templates[name]; ok {
+			t, _ = withDefaults(src.t, c.r.spec.TemplateDefaults) // a failure is reported where the template is compiled
+		}
 	}
 	var out program.Arguments
 	for _, p := range c.p.Parameters {
@@ -193,14 +211,14 @@ func (c *compiler) workflowHooks() {
 		c.p.Lifecycle = append(c.p.Lifecycle, program.Lifecycle{Name: name, Expression: h.Expression,
 			Call: program.Call{Name: name, Template: c.ref(localScope, h.Template, h.TemplateRef), Arguments: arguments(h.Arguments)}})
 	}
-	if h, ok := spec.Hooks[exitHook]; ok {
-		call := &program.Call{Name: "onExit", Template: c.ref(localScope, h.Template, h.TemplateRef), Arguments: c.workflowArguments(h.Template, &h.Arguments)}
+	if h, ok := spec.Hooks[exitHook]; ok && spec.OnExit == "" {
+		call := &program.Call{Name: "onExit", Template: c.ref(localScope, h.Template, h.TemplateRef), Arguments: c.exitArguments(localScope, h)}
 		if h.Expression != "" {
 			call.When = &program.Condition{Form: "expression", Source: h.Expression}
 		}
 		c.p.OnExit = call
 	} else if spec.OnExit != "" {
-		c.p.OnExit = &program.Call{Name: "onExit", Template: c.ref(localScope, spec.OnExit, nil), Arguments: c.workflowArguments(spec.OnExit, nil)}
+		c.p.OnExit = &program.Call{Name: "onExit", Template: c.ref(localScope, spec.OnExit, nil), Arguments: c.workflowArguments(localScope, spec.OnExit)}
 	}
 }
 

@@ -16,10 +16,16 @@ func (c *compiler) call(inv *Invocation, source any, in, key string) (program.Ca
 		return call, err
 	}
 	if inv.Inline != nil {
-		inline, err := c.compileTemplate(inv.Inline, in, key+"/"+inv.Name)
+		written, captured, err := captureInline(inv.Inline)
 		if err != nil {
 			return call, fmt.Errorf("inline: %w", err)
 		}
+		inline, err := c.compileTemplate(written, in, key+"/"+inv.Name)
+		if err != nil {
+			return call, fmt.Errorf("inline: %w", err)
+		}
+		addInputs(inline, captured)
+		call.Arguments.Parameters = append(call.Arguments.Parameters, captured...)
 		call.Template.Inline = inline
 		call.Template.Scope = in
 	} else {
@@ -38,22 +44,26 @@ func (c *compiler) call(inv *Invocation, source any, in, key string) (program.Ca
 	return call, nil
 }
 
-// lifecycle compiles a call's hooks. The old onExit is the hook exit; an exit hook without arguments gets the call's.
+// lifecycle compiles a call's hooks. The old onExit is the hook exit and goes before it; an exit hook without arguments
+// gets the workflow's.
 func (c *compiler) lifecycle(inv *Invocation, in string) []program.Lifecycle {
 	var out []program.Lifecycle
 	hooks := inv.Hooks
-	if _, ok := hooks[exitHook]; !ok && inv.OnExit != "" {
+	if inv.OnExit != "" {
 		out = append(out, program.Lifecycle{Name: exitHook, Exit: true,
-			Call: program.Call{Name: exitHook, Template: c.ref(in, inv.OnExit, nil), Arguments: arguments(inv.Arguments)}})
+			Call: program.Call{Name: exitHook, Template: c.ref(in, inv.OnExit, nil), Arguments: c.workflowArguments(in, inv.OnExit)}})
 	}
 	for _, name := range sortedNames(hooks) {
 		h := hooks[name]
-		args := h.Arguments
-		if name == exitHook && len(args.Parameters) == 0 && len(args.Artifacts) == 0 {
-			args = inv.Arguments
+		if name == exitHook && inv.OnExit != "" {
+			continue
+		}
+		args := arguments(h.Arguments)
+		if name == exitHook {
+			args = c.exitArguments(in, h)
 		}
 		out = append(out, program.Lifecycle{Name: name, Expression: h.Expression, Exit: name == exitHook,
-			Call: program.Call{Name: name, Template: c.ref(in, h.Template, h.TemplateRef), Arguments: arguments(args)}})
+			Call: program.Call{Name: name, Template: c.ref(in, h.Template, h.TemplateRef), Arguments: args}})
 	}
 	return out
 }

@@ -16,6 +16,7 @@ func (c *compiler) volumes(t *Template, containers []program.Container) []progra
 	for _, v := range c.r.spec.Volumes {
 		declared[v.Name] = v
 	}
+	maps.Copy(declared, c.capturing)
 	for _, v := range t.Volumes {
 		declared[v.Name] = v
 	}
@@ -97,13 +98,20 @@ func (s podSettings) json() (program.JSON, error) {
 	return data, nil
 }
 
-// templatePod collects the pod settings of a template.
-func templatePod(t *Template) (program.JSON, error) {
+// templatePod collects the pod settings of a template, and the workflow's volumes that only this template's inputs
+// complete.
+func (c *compiler) templatePod(t *Template, mounted []program.Volume) (program.JSON, error) {
+	volumes := slices.Clone(t.Volumes)
+	for _, v := range mounted {
+		if rewritten, ok := c.capturing[v.Name]; ok && !slices.ContainsFunc(t.Volumes, func(own corev1.Volume) bool { return own.Name == v.Name }) {
+			volumes = append(volumes, rewritten)
+		}
+	}
 	return podSettings{
 		NodeSelector: t.NodeSelector, Affinity: t.Affinity, Tolerations: t.Tolerations, SchedulerName: t.SchedulerName,
 		PriorityClassName: t.PriorityClassName, ServiceAccountName: t.ServiceAccountName,
 		AutomountServiceAccountToken: t.AutomountServiceAccountToken, HostAliases: t.HostAliases,
-		SecurityContext: t.SecurityContext, Volumes: t.Volumes, InitContainers: t.InitContainers, Containers: t.Sidecars,
+		SecurityContext: t.SecurityContext, Volumes: volumes, InitContainers: t.InitContainers, Containers: t.Sidecars,
 		Resources: t.PodResources, ResourceClaims: t.ResourceClaims,
 	}.json()
 }
@@ -111,13 +119,14 @@ func templatePod(t *Template) (program.JSON, error) {
 // pod collects the pod settings of the workflow, which are for all its pods.
 func (c *compiler) pod() error {
 	s := c.r.spec
+	volumes := slices.DeleteFunc(slices.Clone(s.Volumes), func(v corev1.Volume) bool { _, ok := c.capturing[v.Name]; return ok })
 	var err error
 	c.p.Pod, err = podSettings{
 		NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, SchedulerName: s.SchedulerName,
 		PriorityClassName: s.PodPriorityClassName, ServiceAccountName: c.p.ServiceAccount,
 		AutomountServiceAccountToken: s.AutomountServiceAccountToken, HostAliases: s.HostAliases, HostNetwork: s.HostNetwork,
 		DNSPolicy: s.DNSPolicy, DNSConfig: s.DNSConfig, ImagePullSecrets: s.ImagePullSecrets,
-		SecurityContext: s.SecurityContext, Volumes: s.Volumes, Resources: s.PodResources, ResourceClaims: s.ResourceClaims,
+		SecurityContext: s.SecurityContext, Volumes: volumes, Resources: s.PodResources, ResourceClaims: s.ResourceClaims,
 	}.json()
 	return err
 }

@@ -39,7 +39,7 @@ func (c *compiler) body(t *Template) (*program.Body, error) {
 		return nil, err
 	}
 	if t.kind() != "http" && t.kind() != "plugin" {
-		out.Pod, err = templatePod(t)
+		out.Pod, err = c.templatePod(t, out.Volumes)
 		out.Patch = joinPatches(c.r.spec.PodSpecPatch, t.PodSpecPatch)
 	}
 	return out, err

@@ -69,6 +69,7 @@ func (c *compiler) compileTemplate(written *Template, in, key string) (*program.
 	if err != nil {
 		return nil, err
 	}
+	c.captureVolumes(out)
 	if out.Graph != nil {
 		c.wantResults(out, in)
 	}

@@ -92,7 +92,7 @@ func replaces(field string, base, over any) bool {
 }
 
 func storeOf(artifact map[string]any) string {
-	for _, s := range []string{"s3", "git", "http", "artifactory", "hdfs", "raw", "oss", "gcs", "azure", "plugin"} {
+	for _, s := range []string{"s3", "git", "http", "artifactory", "hdfs", "raw", "oss", "gcs", "azure", "plugin", "folder"} {
 		if artifact[s] != nil {
 			return s
 		}

@@ -13,3 +13,6 @@ func resultNames(source []byte) map[string]bool {
 	}
 	return out
 }
+
+// containerSetForm tells from a template's text that it is a container set.
+var containerSetForm = regexp.MustCompile(`"containerSet":`)

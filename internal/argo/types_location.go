@@ -15,6 +15,13 @@ type ArtifactLocation struct {
 	GCS         *GCSArtifact         `json:"gcs,omitempty"`
 	Azure       *AzureArtifact       `json:"azure,omitempty"`
 	Plugin      *PluginArtifact      `json:"plugin,omitempty"`
+	// Folder (ours) is a place in a file system.
+	Folder *FolderArtifact `json:"folder,omitempty"`
+}
+
+// FolderArtifact is a file or folder on this machine.
+type FolderArtifact struct {
+	Path string `json:"path"`
 }
 
 // S3Artifact is an object in an S3 bucket.

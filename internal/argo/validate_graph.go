@@ -186,9 +186,9 @@ func (v *validator) call(p place, inv *Invocation, in string) *Template {
 	default:
 		t = v.target(p, p.name, in, inv.Template, inv.TemplateRef, inv.Inline, &inv.Arguments)
 	}
-	v.hooks(p.at("hooks"), p.name, inv.Hooks, in, &inv.Arguments)
+	v.hooks(p.at("hooks"), p.name, inv.Hooks, in)
 	if inv.OnExit != "" {
-		v.target(p.at("onExit"), p.name, in, inv.OnExit, nil, nil, &inv.Arguments)
+		v.target(p.at("onExit"), p.name, in, inv.OnExit, nil, nil, v.startArguments())
 	}
 	return t
 }
@@ -230,8 +230,8 @@ func wholeNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// hooks checks lifecycle hooks; args are those of what they belong to, nil for the workflow.
-func (v *validator) hooks(p place, prefix string, hooks LifecycleHooks, in string, args *Arguments) {
+// hooks checks lifecycle hooks. An exit hook without arguments gets the workflow's.
+func (v *validator) hooks(p place, prefix string, hooks LifecycleHooks, in string) {
 	for _, name := range sortedNames(hooks) {
 		h := hooks[name]
 		at := p.at(name)
@@ -241,7 +241,7 @@ func (v *validator) hooks(p place, prefix string, hooks LifecycleHooks, in strin
 		v.expression(at.at("expression"), h.Expression)
 		given := &h.Arguments
 		if name == exitHook && len(h.Arguments.Parameters) == 0 && len(h.Arguments.Artifacts) == 0 {
-			given = args
+			given = v.startArguments()
 		}
 		if h.Template == "" && h.TemplateRef == nil {
 			v.invalid(at, prefix+" template name is required", "does not say what to run; add template or templateRef")

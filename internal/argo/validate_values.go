@@ -112,13 +112,13 @@ func located(a Artifact) bool {
 	case l.Plugin != nil:
 		return l.Plugin.Key != ""
 	}
-	return l.Raw != nil
+	return l.Raw != nil || l.Folder != nil
 }
 
 // location checks that an artifact lies in one place only.
 func (v *validator) location(p place, name string, l ArtifactLocation) {
 	set := 0
-	for _, s := range []bool{l.S3 != nil, l.Git != nil, l.HTTP != nil, l.Artifactory != nil, l.HDFS != nil, l.Raw != nil, l.OSS != nil, l.GCS != nil, l.Azure != nil, l.Plugin != nil} {
+	for _, s := range []bool{l.S3 != nil, l.Git != nil, l.HTTP != nil, l.Artifactory != nil, l.HDFS != nil, l.Raw != nil, l.OSS != nil, l.GCS != nil, l.Azure != nil, l.Plugin != nil, l.Folder != nil} {
 		if s {
 			set++
 		}

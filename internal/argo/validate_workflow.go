@@ -41,9 +41,9 @@ func (v *validator) runnable(d *document) {
 	v.global = v.globals()
 	v.workflowArguments(spec)
 	v.entry(spec)
-	v.hooks(spec.at("hooks"), "hooks", r.own.Hooks, localScope, nil)
+	v.hooks(spec.at("hooks"), "hooks", r.own.Hooks, localScope)
 	if r.ref != nil {
-		v.hooks(place{doc: v.b.origin[r.ref], path: "spec.hooks"}, "hooks", r.ref.Spec.Hooks, localScope, nil)
+		v.hooks(place{doc: v.b.origin[r.ref], path: "spec.hooks"}, "hooks", r.ref.Spec.Hooks, localScope)
 	}
 	for _, name := range r.local.order {
 		v.queue = append(v.queue, templateKey{localScope, name})

@@ -1,0 +1,186 @@
+package argo
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-ml/sluice/internal/engine"
+	"github.com/sluice-ml/sluice/internal/program"
+)
+
+// node gives one node's status, without its children.
+func (j *projector) node(n *engine.Node) *NodeStatus {
+	out := &NodeStatus{
+		ID: j.id(n.Path), Name: n.Path, DisplayName: n.Name, Type: nodeType(n), Phase: string(n.Phase), Message: j.message(n.Message),
+		StartedAt: timeOf(n.Started), FinishedAt: timeOf(n.Finished), Progress: n.Progress, ResourcesDuration: n.Resources,
+		PodIP: n.IP, HostNodeName: n.Host,
+	}
+	if out.DisplayName == "" {
+		out.DisplayName = n.Path
+	}
+	if b := j.boundary(n); b != nil {
+		out.BoundaryID = j.id(b.Path)
+	}
+	if n.Daemoned {
+		out.Daemoned = &n.Daemoned
+	}
+	out.TemplateScope = j.scopeText(j.callScope(n))
+	if n.Kind == engine.Round {
+		out.TemplateScope = j.scopeText(scopeOfKey(n.Template()))
+	} else {
+		out.TemplateName, out.TemplateRef = j.templateOf(n)
+	}
+	retried := j.isAttempt(n)
+	if n.Hooked || retried {
+		out.NodeFlag = &NodeFlag{Hooked: n.Hooked || retried && j.s.Node(n.Parent).Hooked, Retried: retried}
+	}
+	out.Inputs = j.nodeInputs(n)
+	out.Outputs = j.nodeOutputs(n)
+	if n.Kind == engine.GraphNode && n.Phase.Ended() {
+		out.OutboundNodes = j.graphEnds(n)
+	}
+	out.MemoizationStatus = j.memoization(n)
+	return out
+}
+
+// isAttempt says whether a node is an attempt under a retry node.
+func (j *projector) isAttempt(n *engine.Node) bool {
+	parent := j.s.Node(n.Parent)
+	return parent != nil && parent.Kind == engine.RetryNode && !n.Hooked
+}
+
+// nodeType is Argo's word for what a node is.
+func nodeType(n *engine.Node) string {
+	switch n.Kind {
+	case engine.Round:
+		return "StepGroup"
+	case engine.LoopNode:
+		return "TaskGroup"
+	case engine.RetryNode:
+		return "Retry"
+	case engine.AbsentNode:
+		return "Skipped"
+	case engine.GraphNode:
+		if t := n.Template(); t != nil && t.Graph != nil && t.Graph.Stages == nil {
+			return "DAG"
+		}
+		return "Steps"
+	}
+	switch t := n.Template(); {
+	case t == nil:
+		return "Pod"
+	case t.Suspend != nil:
+		return "Suspend"
+	case t.Task == nil:
+		return "Pod"
+	case t.Task.Kind == program.HTTP:
+		return "HTTP"
+	case t.Task.Kind == program.Plugin:
+		return "Plugin"
+	}
+	return "Pod"
+}
+
+// id is a node's ID: the run's name, and for all but the root the 32-bit FNV-1a hash of the node's name. Where two nodes
+// of a run have the same hash the later one gets an ending.
+func (j *projector) id(path string) string {
+	if id, ok := j.ids[path]; ok {
+		return id
+	}
+	run := j.s.Run.Name
+	id := run
+	if path != run {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(path))
+		base := fmt.Sprintf("%s-%d", run, h.Sum32())
+		id = base
+		for i := 1; j.taken[id] != ""; i++ {
+			id = fmt.Sprintf("%s-%d", base, i)
+		}
+	}
+	j.ids[path], j.taken[id] = id, path
+	return id
+}
+
+// scopeOfKey is the scope that a template was found in, "local" for those of calls of the workflow itself.
+func scopeOfKey(t *program.Template) string {
+	if t == nil {
+		return localScope
+	}
+	kind, rest, _ := strings.Cut(t.Key, "/")
+	if kind == localScope || kind == "" {
+		return localScope
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return kind + "/" + name
+}
+
+// callScope is the scope in which a node's call names its template.
+func (j *projector) callScope(n *engine.Node) string {
+	if b := j.boundary(n); b != nil {
+		return scopeOfKey(b.Template())
+	}
+	return localScope
+}
+
+// scopeText is a scope as Argo writes it: the local one with the workflow's name, where that has the templates itself.
+func (j *projector) scopeText(scope string) string {
+	if scope != localScope {
+		return scope
+	}
+	if w := j.opts.Workflow; w != nil && w.Spec.WorkflowTemplateRef != nil {
+		return localScope + "/"
+	}
+	return localScope + "/" + j.s.Run.Name
+}
+
+// templateOf names the template that a node runs: by name where it is in the scope of the call, else by reference.
+func (j *projector) templateOf(n *engine.Node) (string, *TemplateRef) {
+	call := n.Call()
+	if call == nil || call.Template.Inline != nil {
+		return "", nil
+	}
+	scope, name := call.Template.Scope, call.Template.Name
+	if t := n.Template(); t != nil {
+		scope, name = scopeOfKey(t), t.Name
+	}
+	if scope == j.callScope(n) {
+		return name, nil
+	}
+	kind, object, _ := strings.Cut(scope, "/")
+	return "", &TemplateRef{Name: object, Template: name, ClusterScope: kind == "cluster"}
+}
+
+// written gives the author's template of a compiled one; an empty one where there is no text of it.
+func (j *projector) written(t *program.Template) *Template {
+	if t == nil {
+		return &Template{}
+	}
+	w, ok := j.templates[t]
+	if !ok {
+		w = &Template{}
+		if len(t.Source) > 0 && json.Unmarshal(t.Source, w) != nil {
+			w = &Template{}
+		}
+		j.templates[t] = w
+	}
+	return w
+}
+
+func (j *projector) memoization(n *engine.Node) *MemoizationStatus {
+	t := n.Template()
+	if t == nil || t.Cache == nil || t.Cache.Scheme != "key" || n.Kind != engine.Leaf && n.Kind != engine.GraphNode {
+		return nil
+	}
+	key := t.Cache.Key
+	if text, err := j.lang.Text(key, j.env(n)); err == nil {
+		key = text
+	}
+	return &MemoizationStatus{Hit: n.CacheHit != nil && *n.CacheHit, Key: key, CacheName: t.Cache.Name}
+}
+
+func typedUID(uid string) types.UID { return types.UID(uid) }
