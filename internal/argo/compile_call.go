@@ -3,6 +3,7 @@ package argo
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -62,10 +63,27 @@ func (c *compiler) lifecycle(inv *Invocation, in string) []program.Lifecycle {
 		if name == exitHook {
 			args = c.exitArguments(in, h)
 		}
+		ownOutputs(inv.Name, args.Parameters)
 		out = append(out, program.Lifecycle{Name: name, Expression: h.Expression, Exit: name == exitHook,
 			Call: program.Call{Name: name, Template: c.ref(in, h.Template, h.TemplateRef), Arguments: args}})
 	}
 	return out
+}
+
+// ownOutputs makes what a hook is given of its own call's outputs empty where the call did not give them, as it may have
+// failed.
+func ownOutputs(name string, args []program.Argument) {
+	for i := range args {
+		b := &args[i].From
+		if b.Text == nil || b.Default != nil {
+			continue
+		}
+		tag, ok := onlyTag(*b.Text)
+		if !ok || !strings.HasPrefix(tag, "steps."+name+".outputs.parameters.") && !strings.HasPrefix(tag, "tasks."+name+".outputs.parameters.") {
+			continue
+		}
+		args[i].From = program.Binding{Ref: tag, Default: literal("")}
+	}
 }
 
 func loop(inv *Invocation) (*program.Loop, error) {
