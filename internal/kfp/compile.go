@@ -21,6 +21,7 @@ type Options struct {
 // The scopes of template keys.
 const (
 	localScope    = "local"
+	loopScope     = "loop"
 	pipelineScope = "pipeline"
 	rootName      = "root"
 )

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-ml/sluice/internal/expr/kfpexpr"
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -28,14 +29,14 @@ func (c *compiler) graph(t *program.Template, spec *ComponentSpec, inherited *Re
 		if task.TriggerPolicy.Strategy == allCompleted {
 			g.FailFast = false
 		}
-		g.Calls = append(g.Calls, c.call(n, task, index, inherited))
+		g.Calls = append(g.Calls, c.call(t.Key, n, task, index, inherited))
 	}
 	t.Graph = g
 	t.Outputs = graphOutputs(spec)
 }
 
 // call compiles one task.
-func (c *compiler) call(name string, task *TaskSpec, index map[string]int, inherited *RetryPolicy) program.Call {
+func (c *compiler) call(owner, name string, task *TaskSpec, index map[string]int, inherited *RetryPolicy) program.Call {
 	target := c.pipeline.Spec.Components[task.ComponentRef.Name]
 	retry := task.RetryPolicy
 	if retry == nil {
@@ -64,14 +65,74 @@ func (c *compiler) call(name string, task *TaskSpec, index map[string]int, inher
 		}
 	}
 	call.Template = program.TemplateRef{Scope: scope, Name: task.ComponentRef.Name}
-	b := binder{compiler: c, task: name, spec: task, target: target}
+	b := binder{compiler: c, owner: owner, task: name, spec: task, target: target}
 	call.Arguments = b.arguments()
 	call.Loop = b.loop()
 	if task.TriggerPolicy.Condition != "" {
 		call.When = &program.Condition{Form: "cel", Source: task.TriggerPolicy.Condition}
 	}
 	call.Needs, call.Depends = order(task, b.platformTasks(), index)
+	if call.Loop != nil && call.When != nil {
+		return c.conditionalLoop(call, b)
+	}
 	return call
+}
+
+// conditionalLoop wraps a loop with a condition into a graph of its own: the condition decides once about the loop as a
+// whole, where a call's condition would decide about each iteration.
+func (c *compiler) conditionalLoop(loop program.Call, b binder) program.Call {
+	outer := loop
+	outer.Loop, outer.Retry, outer.Cache = nil, nil, nil
+	outer.Template = program.TemplateRef{Scope: loopScope, Name: b.owner + "." + loop.Name}
+	key := outer.Template.Scope + "/" + outer.Template.Name
+	t := &program.Template{Key: key, Name: outer.Template.Name, Graph: &program.Graph{FailFast: true}}
+	declared := map[string]program.Input{}
+	for _, in := range c.templates[loop.Template.Scope+"/"+loop.Template.Name].Inputs.Parameters {
+		declared[in.Name] = in
+	}
+	inner := loop
+	inner.When, inner.Needs, inner.Depends = nil, nil, nil
+	inner.Arguments = program.Arguments{}
+	outer.Arguments = program.Arguments{}
+	for _, a := range loop.Arguments.Parameters {
+		if a.From.Ref == "item" {
+			inner.Arguments.Parameters = append(inner.Arguments.Parameters, a)
+			continue
+		}
+		in := declared[a.Name]
+		in.Name, in.Optional = a.Name, true
+		t.Inputs.Parameters = append(t.Inputs.Parameters, in)
+		outer.Arguments.Parameters = append(outer.Arguments.Parameters, a)
+		inner.Arguments.Parameters = append(inner.Arguments.Parameters, program.Argument{Name: a.Name, From: program.Binding{Ref: "inputs.parameters." + a.Name}})
+	}
+	for _, a := range loop.Arguments.Artifacts {
+		if a.From.Ref == "item" {
+			inner.Arguments.Artifacts = append(inner.Arguments.Artifacts, a)
+			continue
+		}
+		t.Inputs.Artifacts = append(t.Inputs.Artifacts, program.InputArtifact{Name: a.Name, List: true, Optional: true})
+		outer.Arguments.Artifacts = append(outer.Arguments.Artifacts, a)
+		inner.Arguments.Artifacts = append(inner.Arguments.Artifacts, program.Argument{Name: a.Name, From: program.Binding{Ref: "inputs.artifacts." + a.Name}})
+	}
+	inner.Loop = b.loopOver(loop.Loop)
+	if c := inner.Loop.Param; c != nil && inner.Loop == loop.Loop && c.Ref == "" && c.Const == nil {
+		// Literal items with placeholders are resolved outside, where these mean something.
+		const items = kfpexpr.HiddenInput + "items"
+		t.Inputs.Parameters = append(t.Inputs.Parameters, program.Input{Name: items, Type: program.List})
+		outer.Arguments.Parameters = append(outer.Arguments.Parameters, program.Argument{Name: items, From: *loop.Loop.Param})
+		inner.Loop = &program.Loop{Param: &program.Binding{Ref: "inputs.parameters." + items}, Parallelism: loop.Loop.Parallelism}
+	}
+	for _, n := range sortedKeys(b.target.OutputDefinitions.Parameters) {
+		from := outputParameter(loop.Name, n)
+		t.Outputs.Parameters = append(t.Outputs.Parameters, program.Output{Name: n, From: &from, Optional: true})
+	}
+	for _, n := range sortedKeys(b.target.OutputDefinitions.Artifacts) {
+		from := outputArtifact(loop.Name, n)
+		t.Outputs.Artifacts = append(t.Outputs.Artifacts, program.OutputArtifact{Name: n, From: &from, List: true, Optional: true})
+	}
+	t.Graph.Calls = []program.Call{inner}
+	c.templates[key] = t
+	return outer
 }
 
 // cacheable says whether a component's outputs can be reused: those of containers. An importer has its own reimport.

@@ -13,9 +13,11 @@ import (
 // binder compiles the inputs of one task into the arguments of its call.
 type binder struct {
 	compiler *compiler
-	task     string
-	spec     *TaskSpec
-	target   *ComponentSpec
+	// owner is the key of the template that the task stands in.
+	owner  string
+	task   string
+	spec   *TaskSpec
+	target *ComponentSpec
 }
 
 // arguments gives the call's arguments.
@@ -258,6 +260,20 @@ func (b *binder) loop() *program.Loop {
 		return nil
 	}
 	return loop
+}
+
+// loopOver gives the loop for a call whose arguments have become inputs of the graph around it.
+func (b *binder) loopOver(l *program.Loop) *program.Loop {
+	ref := ""
+	switch {
+	case b.spec.ArtifactIterator != nil:
+		ref = "inputs.artifacts." + b.spec.ArtifactIterator.Items.InputArtifact
+	case b.spec.ParameterIterator.Items.InputParameter != "":
+		ref = "inputs.parameters." + b.spec.ParameterIterator.Items.InputParameter
+	default:
+		return l
+	}
+	return &program.Loop{Param: &program.Binding{Ref: ref}, Artifacts: l.Artifacts, Parallelism: l.Parallelism}
 }
 
 // rawItems reads a loop's literal items.

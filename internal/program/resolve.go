@@ -135,11 +135,41 @@ func (r *resolver) metadata(m map[string]any) map[string]any {
 		return m
 	}
 	v, err := resolveValue(m, r.text)
+	if err == nil {
+		v, err = resolveKeys(v, r.text)
+	}
 	if err != nil {
 		r.err = fmt.Errorf("metadata: %w", err)
 		return m
 	}
 	return v.(map[string]any)
+}
+
+// resolveKeys puts every key inside a JSON value through text: in an importer's metadata keys may hold placeholders, too.
+func resolveKeys(v any, text func(string) (string, error)) (any, error) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			r, err := resolveKeys(v[i], text)
+			if err != nil {
+				return nil, err
+			}
+			v[i] = r
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			key, err := text(k)
+			if err != nil {
+				return nil, err
+			}
+			if out[key], err = resolveKeys(v[k], text); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
 }
 
 // ResolveJSON puts every text inside a piece of JSON, keys aside, through text.

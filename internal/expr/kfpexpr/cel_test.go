@@ -3,6 +3,7 @@ package kfpexpr
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -134,6 +135,12 @@ func FuzzCEL(f *testing.F) {
 	}
 	l := New()
 	f.Fuzz(func(t *testing.T, src string) {
+		began := time.Now()
+		defer func() {
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		}()
 		_, _ = l.Condition(program.Condition{Form: "cel", Source: src}, conditionEnv())
 		for _, v := range []any{"{\"a\": 1}", int64(1), nil, []any{"x"}, map[string]any{"a": "b"}} {
 			_, _ = l.Select(src, v)
