@@ -50,10 +50,8 @@ func (j *job) runContainers(l *logs) ending {
 		g.results[i].Name = c.Name
 		g.waiting[i] = true
 	}
-	select {
-	case s := <-j.signals: // stopped before anything began
+	if s := j.stopAsked(); s != nil { // before anything began
 		g.signal(s)
-	default:
 	}
 	ran := false
 	if !g.stopped {

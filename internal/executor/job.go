@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
@@ -99,4 +100,21 @@ func (j *job) step(line string) error {
 		return fmt.Errorf("write the state file: %w", err)
 	}
 	return nil
+}
+
+// stopAsked says whether the task was to end before its commands began, and how.
+func (j *job) stopAsked() os.Signal {
+	select {
+	case s := <-j.signals:
+		return s
+	default:
+	}
+	how, err := j.dir.ReadFile(spec.StopFile)
+	switch {
+	case err != nil: // nobody asked
+		return nil
+	case string(how) == spec.StopForce:
+		return syscall.SIGQUIT
+	}
+	return syscall.SIGTERM
 }

@@ -43,6 +43,7 @@ func Run(folder string, parse ParseOutput) error {
 		return err
 	}
 	if selfErr == nil {
+		self.Boot = task.Boot
 		if err := dir.WriteFile(spec.PIDFile, []byte(self.String()), 0o600); err != nil {
 			return fmt.Errorf("write the pid file: %w", err)
 		}

@@ -3,7 +3,9 @@ package process
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -36,6 +38,9 @@ func (a *attempt) argv(c program.Container, python bool, vars *environment) ([]s
 		}
 		argv = append(argv, entry...)
 	}
+	if len(argv) > 0 {
+		argv[0] = a.stand(c, argv[0], vars)
+	}
 	argv = append(argv, args...)
 	if a.cmd.Body.Kind == program.Script {
 		file := filepath.Join(a.folder, scriptFile)
@@ -60,6 +65,29 @@ func (a *attempt) entrypoint(image string, args []string, vars *environment) ([]
 		return nil, nil
 	}
 	return nil, fmt.Errorf("no command is given and the entrypoint of image %q is not known here: set command, or name the entrypoint under images in the configuration", image)
+}
+
+// stand finds what stands in for a program that an image has at a fixed place and this machine has not: one of the same
+// name on PATH. What the task itself brings, as an input or in a volume, is left alone.
+func (a *attempt) stand(c program.Container, name string, vars *environment) string {
+	if !path.IsAbs(name) || vars.find(name) != "" {
+		return name
+	}
+	brought := func(place string) bool {
+		return place != "" && (name == place || strings.HasPrefix(name, strings.TrimSuffix(place, "/")+"/"))
+	}
+	for _, places := range a.cmd.ArtifactPaths {
+		if slices.ContainsFunc(places, brought) {
+			return name
+		}
+	}
+	if slices.ContainsFunc(c.Mounts, func(m program.Mount) bool { return brought(m.Path) }) {
+		return name
+	}
+	if base := path.Base(name); vars.find(base) != "" {
+		return base
+	}
+	return name
 }
 
 // imageName is an image without its tag, digest and the default registry.

@@ -180,6 +180,12 @@ func readFile[T any](folder, name string) (*T, error) {
 func (a *attempt) withoutResult() *spec.Result {
 	state, _ := os.ReadFile(filepath.Join(a.folder, spec.StateFile)) // not there: not started
 	started := spec.ParseState(string(state)).Started
+	a.mu.Lock()
+	stopped := a.stopped != nil
+	a.mu.Unlock()
+	if started.IsZero() && stopped { // it was too young to catch the signal
+		return &spec.Result{Phase: spec.Failed, Stopped: true, Message: "the task was stopped", Finished: time.Now().UTC()}
+	}
 	message := "the executor ended without a result"
 	if said, err := os.ReadFile(filepath.Join(a.folder, errorFile)); err == nil && len(said) > 0 {
 		message += ": " + lastLine(string(said))
@@ -206,9 +212,12 @@ func (a *attempt) stop(cmd engine.StopTask) error {
 		a.cancel(errStopped)
 		return nil
 	}
-	s := syscall.SIGTERM
+	s, how := syscall.SIGTERM, "gently"
 	if cmd.Force {
-		s = syscall.SIGQUIT
+		s, how = syscall.SIGQUIT, spec.StopForce
+	}
+	if err := os.WriteFile(filepath.Join(a.folder, spec.StopFile), []byte(how), 0o600); err != nil {
+		return fmt.Errorf("stop %s: %w", a.cmd.Path, err)
 	}
 	if err := a.proc.signal(s); err != nil {
 		return fmt.Errorf("stop %s: %w", a.cmd.Path, err)

@@ -3,8 +3,6 @@ package process_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,48 +74,4 @@ func open(t *testing.T, change func(*process.Config)) (*process.Backend, events)
 		}
 	})
 	return b, sink
-}
-
-func TestPlain(t *testing.T) {
-	b, sink := open(t, nil)
-	store := filepath.Join(t.TempDir(), "store", "out.tgz")
-	out := filepath.Join(t.TempDir(), "out")
-	cmd := shell("run.a", fmt.Sprintf("cat %[1]s.in; echo hello; mkdir %[1]s; echo data > %[1]s/f; echo 7 > %[1]s.p", out))
-	cmd.Inputs.Artifacts = map[string][]program.Artifact{"in": {{Name: "in", Store: program.JSON(`{"raw":{"data":"raw bytes\n"}}`)}}}
-	cmd.ArtifactPaths = map[string][]string{"in": {out + ".in"}}
-	cmd.Outputs.Parameters = []program.Output{{Name: "p", Path: out + ".p"}}
-	cmd.Outputs.Artifacts = []program.OutputArtifact{{Name: "d", Path: out, Archive: "tar"}}
-	cmd.OutputArtifacts = map[string]program.Artifact{"d": {Store: program.JSON(`{"folder":{"path":"` + store + `"}}`), URI: store, Archive: "tar"}}
-	run := engine.Run{Name: "run", UID: "uid"}
-	if err := b.Start(t.Context(), run, cmd); err != nil {
-		t.Fatal(err)
-	}
-	r := sink.finished(t)
-	t.Logf("%+v", r)
-	if r.Phase != engine.SucceededPhase || r.Outputs.Parameters["p"] != "7" || *r.Outputs.Result != "raw bytes\nhello" {
-		t.Fatalf("%+v", r)
-	}
-	if !strings.HasPrefix(r.Outputs.Artifacts["d"][0].Digest, "sha256:") {
-		t.Fatalf("%+v", r)
-	}
-	if _, err := os.Stat(store); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestSandbox(t *testing.T) {
-	b, sink := open(t, func(c *process.Config) { c.Sandbox = process.On })
-	cmd := shell("run.a", "id -u; echo x > /tmp/sluice-sandbox-test; ls /proc | grep -c '^[0-9]'; cat /tmp/sluice-sandbox-test; pwd; touch /usr/xx; mount | head -5; echo $HOME; echo y > $HOME/f")
-	cmd.Outputs.Parameters = []program.Output{{Name: "p", Path: "/tmp/sluice-sandbox-test"}}
-	if err := b.Start(t.Context(), engine.Run{Name: "run", UID: "uid"}, cmd); err != nil {
-		t.Fatal(err)
-	}
-	r := sink.finished(t)
-	t.Logf("%+v", r)
-	if r.Outputs.Result != nil {
-		t.Log(*r.Outputs.Result)
-	}
-	if _, err := os.Stat("/tmp/sluice-sandbox-test"); err == nil {
-		t.Fatal("leaked")
-	}
 }

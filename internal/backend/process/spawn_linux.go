@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
+
+	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
 // spawn starts the attempt's executor and watches it.
@@ -13,6 +16,13 @@ func (a *attempt) spawn() (*process, error) {
 	p, err := startExecutor(a.b.cfg.Executor, a.folder, a.b.view)
 	if err != nil {
 		return nil, err
+	}
+	// The executor does so, too, but not before it is up: whoever comes after us must find it from now on.
+	if id, err := spec.StartTime(strconv.Itoa(p.pid)); err == nil {
+		id.Boot = a.b.boot
+		if err := os.WriteFile(filepath.Join(a.folder, spec.PIDFile), []byte(id.String()), 0o600); err != nil {
+			return nil, errors.Join(err, p.signal(syscall.SIGKILL))
+		}
 	}
 	if err := a.b.watch.add(p); err != nil {
 		p.close()

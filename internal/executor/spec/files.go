@@ -58,7 +58,7 @@ func Boot() string {
 	return strings.TrimSpace(string(data))
 }
 
-// StartTime reads a process' number and start time from /proc; pid may be "self".
+// StartTime reads a process' number and start time from /proc; pid may be "self". Boot is left to the caller.
 func StartTime(pid string) (Process, error) {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
@@ -83,5 +83,5 @@ func StartTime(pid string) (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("unexpected /proc/%s/stat: %w", pid, err)
 	}
-	return Process{PID: id, Start: start, Boot: Boot()}, nil
+	return Process{PID: id, Start: start}, nil
 }

@@ -14,10 +14,14 @@ const (
 	StateFile  = "state"        // the steps of the executor, one a line, see [State]
 	PIDFile    = "executor.pid" // the executor that holds the lock, see [Process]
 	LockFile   = "lock"         // locked (flock) by the executor for as long as it lives
+	StopFile   = "stop"         // asks the executor to end, written before it is sent a signal, which it may be too young to catch
 	LogFile    = "log"          // both output streams of every container
 	StagedIn   = "in"           // input artifacts, put there by the backend
 	StagedOut  = "out"          // output artifacts, put there by the executor
 )
+
+// StopForce is what a stop file says that asks for an end at once; any other asks for a gentle one.
+const StopForce = "force"
 
 // MaxResult is how much of standard output is kept as a task's result; the end of it is what counts, as in Argo.
 const MaxResult = 256 << 10
