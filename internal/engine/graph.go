@@ -60,7 +60,7 @@ func (m *Machine) shapeOf(g *program.Graph, targets string) *shape {
 		}
 	} else {
 		for i := range g.Calls {
-			sh.target[i] = len(sh.dependants[i]) == 0
+			sh.target[i] = len(sh.dependants[i]) == 0 || g.Calls[i].Decisive
 			want(i)
 		}
 	}
@@ -258,7 +258,7 @@ func (x *step) callEnded(n *Node, i int, c *Node) {
 
 // tolerated says whether a bad result of a call does not count.
 func tolerated(call *program.Call, p Phase) bool {
-	return call.IgnoreFailure || (p == FailedPhase && call.ContinueOn.Failed) || (p == ErrorPhase && call.ContinueOn.Error)
+	return (p == FailedPhase && call.ContinueOn.Failed) || (p == ErrorPhase && call.ContinueOn.Error)
 }
 
 // branch is the phase that a call hands down: its own once it has completed, else the worst of those it needs. So a

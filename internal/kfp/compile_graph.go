@@ -31,6 +31,14 @@ func (c *compiler) graph(t *program.Template, spec *ComponentSpec, inherited *Re
 		}
 		g.Calls = append(g.Calls, c.call(t.Key, n, task, index, inherited))
 	}
+	for _, n := range names {
+		for _, in := range tasks[n].Inputs.Parameters {
+			if i, ok := index[finalTask(tasks[n], in)]; ok {
+				// Who is told how a task ended does not make up for its failure.
+				g.Calls[i].Decisive = true
+			}
+		}
+	}
 	t.Graph = g
 	t.Outputs = graphOutputs(spec)
 }
@@ -72,6 +80,11 @@ func (c *compiler) call(owner, name string, task *TaskSpec, index map[string]int
 		call.When = &program.Condition{Form: "cel", Source: task.TriggerPolicy.Condition}
 	}
 	call.Needs, call.Depends = order(task, b.platformTasks(), index)
+	if call.Loop != nil {
+		call.Loop.EmptySucceeds = true
+	}
+	// The tasks inside an exit handler count, whatever its exit task does; the SDK names it so.
+	call.Decisive = strings.HasPrefix(task.ComponentRef.Name, "comp-exit-handler-")
 	if call.Loop != nil && call.When != nil {
 		return c.conditionalLoop(call, b)
 	}

@@ -40,8 +40,9 @@ type Call struct {
 	Retry *Retry `json:"retry,omitempty"`
 	// Cache overrides the template's (KFP puts the switch on the task).
 	Cache *Cache `json:"cache,omitempty"`
-	// IgnoreFailure makes a failure of the call not count for its graph (a KFP exit task's own result counts: false).
-	IgnoreFailure bool `json:"ignoreFailure,omitempty"`
+	// Decisive makes the call's result count for its graph although others depend on it: the tasks inside a KFP exit
+	// handler fail the run, whatever the exit task does.
+	Decisive bool `json:"decisive,omitempty"`
 	// Source is the author's own text of the call as JSON, for hooks and projections.
 	Source JSON `json:"source,omitempty"`
 }
