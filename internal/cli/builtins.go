@@ -79,7 +79,9 @@ func (a *app) builtins(ctx context.Context, m *manifest, wake func(string)) (map
 	}
 	c := cache.New(cache.Config{
 		Entries: entries, Fingerprint: kfpFingerprint, Wake: wake,
-		Exists: func(ctx context.Context, art v1alpha1.Artifact) (bool, error) { return artifactExists(ctx, art, m.artifactOptions()) },
+		Exists: func(ctx context.Context, art v1alpha1.Artifact) (bool, error) {
+			return artifactExists(ctx, art, m.artifactOptions())
+		},
 	})
 	l := lineage.New(lineage.Store{Metadata: records})
 	return map[string]hook.Builtin{"cache": c.FromSettings, "lineage": l.FromSettings}, nil

@@ -250,7 +250,9 @@ func (e *execution) show() (observers []runner.Observer, done func()) {
 		ends = append(ends, e.live.close, back)
 		observers = append(observers, e.live)
 	case !e.view.noProgress:
-		observers = append(observers, a.newProgressLines(a.logs))
+		lines := a.newProgressLines(a.logs)
+		observers = append(observers, lines)
+		ends = append(ends, lines.close)
 	}
 	if e.view.showLogs {
 		w := a.Stderr

@@ -80,6 +80,7 @@ type app struct {
 	log      *slog.Logger
 	logs     *logSink
 	closers  []func() error
+	begun    bool // a command has been found and its arguments are in order
 	store    *sqlite.Store
 }
 
@@ -123,7 +124,7 @@ func (a *app) report(err error) int {
 	}
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "error:"), err)
 	var bad usageError
-	if errors.As(err, &bad) {
+	if !a.begun || errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitFailed

@@ -3,14 +3,20 @@ package cli
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/runner"
 )
 
+// patience is how long a task waits for something before that is worth a line.
+const patience = 2 * time.Second
+
 // progressLines shows a run as one line for each change of a task.
 type progressLines struct {
+	mu    sync.Mutex
+	late  map[engine.NodeID]*time.Timer // waits that are not worth a line yet
 	w     io.Writer
 	paint func(colour, string) string
 	now   func() time.Time
@@ -20,11 +26,13 @@ type progressLines struct {
 }
 
 func (a *app) newProgressLines(w io.Writer) *progressLines {
-	return &progressLines{w: w, paint: a.paint, now: time.Now, model: newModel(), said: map[engine.NodeID]string{}}
+	return &progressLines{w: w, paint: a.paint, now: time.Now, model: newModel(), said: map[engine.NodeID]string{}, late: map[engine.NodeID]*time.Timer{}}
 }
 
 // Changed implements [runner.Observer].
 func (p *progressLines) Changed(v runner.View) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, r := range p.model.update(v) {
 		if r.kind != engine.Leaf && r.kind != engine.AbsentNode {
 			continue
@@ -47,6 +55,39 @@ func (p *progressLines) Changed(v runner.View) {
 }
 
 func (p *progressLines) line(r *row) {
+	if t := p.late[r.id]; t != nil {
+		t.Stop()
+		delete(p.late, r.id)
+	}
+	if r.waits == "" || r.suspended {
+		p.say(r)
+		return
+	}
+	if r.phase == engine.RunningPhase && p.said[r.id] == "" {
+		quiet := *r
+		quiet.waits, quiet.message = "", ""
+		p.say(&quiet)
+	}
+	p.late[r.id] = time.AfterFunc(patience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.model.rows[r.id] == r {
+			p.say(r)
+		}
+	})
+}
+
+// close forgets what was not worth a line.
+func (p *progressLines) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.late {
+		t.Stop()
+	}
+	clear(p.late)
+}
+
+func (p *progressLines) say(r *row) {
 	note := r.note()
 	what := string(r.phase) + note
 	if r.phase == engine.Pending && note == "" || p.said[r.id] == what {

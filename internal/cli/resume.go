@@ -22,7 +22,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `Go on with a run.
 
 A run that no process goes on with (its process was killed, or interrupted with Ctrl-C) is taken up where it was: what
-has ended is not run again, tasks that still run are adopted, and the command waits for the run as sluice run does.
+has ended is not run again, tasks that still run are adopted, and the command waits for the run as sluice run does. A run
+that has ended is only shown.
 What waits for a person in it is resumed, too, if nothing else was under way or if it is selected with
 --node-field-selector.
 
@@ -75,7 +76,10 @@ func (a *app) resume(ctx context.Context, ref string, o order, view viewFlags) e
 	return e.execute(ctx, func(ctx context.Context, active *runner.Active) error {
 		s := active.State()
 		if s.Phase.Ended() {
-			return e.ended(s)
+			if o.Select != "" || len(o.Outputs) > 0 {
+				return fmt.Errorf("run %s has ended: %s", e.run.Name, s.Phase)
+			}
+			return nil // its process may have been killed before it could say so
 		}
 		person := len(suspended(s, nil)) > 0 || s.Suspended
 		if o.Select == "" && len(o.Outputs) == 0 && !(person && active.Waits()) {
@@ -86,22 +90,4 @@ func (a *app) resume(ctx context.Context, ref string, o order, view viewFlags) e
 			return events, err
 		})
 	})
-}
-
-// ended is the answer to a resume of a run that has ended. It brings the list up to date: the process may have been
-// killed between the run's last event and that.
-func (e *execution) ended(s *engine.State) error {
-	m := modelOf(s)
-	st, err := e.a.openStore(context.Background())
-	if err == nil {
-		err = st.SetStatus(context.Background(), e.run.UID, m.status())
-	}
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("run %s has ended: %s", e.run.Name, s.Phase)
-	if s.Phase.Bad() {
-		text += "; try it again with: sluice retry " + e.run.Name
-	}
-	return errors.New(text)
 }

@@ -18,6 +18,7 @@ Everything is kept under $SLUICE_HOME (by default ~/.local/share/sluice).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
+			a.begun = true
 			if err := a.findHome(); err != nil {
 				return err
 			}
@@ -37,11 +38,11 @@ Everything is kept under $SLUICE_HOME (by default ~/.local/share/sluice).`,
 		&cobra.Group{ID: "steer", Title: "Steer:"},
 		&cobra.Group{ID: "more", Title: "More:"},
 	)
-	for group, commands := range map[string][]*cobra.Command{
+	for group, commands := range map[string][]*cobra.Command{ // cobra sorts them by name
 		"run":   {a.runCommand(), a.lintCommand(), a.retryCommand(), a.resubmitCommand(), a.resumeCommand()},
 		"look":  {a.listCommand(), a.getCommand(), a.watchCommand(), a.waitCommand(), a.logsCommand()},
 		"steer": {a.stopCommand(), a.terminateCommand(), a.suspendCommand(), a.deleteCommand()},
-		"more":  {a.versionCommand()},
+		"more":  {a.hooksCommand(), a.cacheCommand(), a.artifactsCommand(), a.lineageCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

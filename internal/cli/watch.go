@@ -26,7 +26,9 @@ func (a *app) watchCommand() *cobra.Command {
 				back()
 				live.close()
 			} else {
-				followed = a.followRun(c.Context(), uid, a.newProgressLines(a.logs))
+				lines := a.newProgressLines(a.logs)
+				followed = a.followRun(c.Context(), uid, lines)
+				lines.close()
 			}
 			if followed != nil {
 				return followed
