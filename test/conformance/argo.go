@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sluice-ml/sluice/test/conformance/argocheck"
 	"github.com/sluice-ml/sluice/test/conformance/corpus"
@@ -63,10 +62,11 @@ func (s *argoSuite) run(ctx context.Context, p sluicerun.Program, m corpus.Manif
 	if s.runtime != "" {
 		args = append([]string{"--runtime", s.runtime}, args...)
 	}
+	args = append([]string{"run", "-o", "json", "--no-progress", "--limits"}, args...) // a cluster enforces limits
 	if want.Suspended {
 		return s.suspended(ctx, p, args, want)
 	}
-	out, err := p.Run(ctx, s.limit, append([]string{"run", "-o", "json"}, args...)...)
+	out, err := p.Run(ctx, s.limit, args...)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -132,72 +132,36 @@ spec:
 	return append(args, "-f", m.Path, path), nil
 }
 
-// suspended runs a manifest that ends waiting for a person: it must come to the recorded state and stay there until it
-// is stopped.
+// suspended runs a manifest that ends waiting for a person: it must come to the recorded state, wait there, and end as
+// Failed when it is stopped.
 func (s *argoSuite) suspended(ctx context.Context, p sluicerun.Program, args []string, want *argocheck.Expected) []string {
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
-	defer cancel()
-	type ended struct {
-		out sluicerun.Output
-		err error
-	}
-	running := make(chan ended, 1)
-	go func() {
-		out, err := p.Run(ctx, s.limit, append([]string{"run", "-o", "json"}, args...)...)
-		running <- ended{out, err}
-	}()
-	found := s.waits(ctx, p, want)
-	name := s.onlyRun(ctx, p)
-	out, err := p.Run(ctx, time.Minute, "stop", name)
-	if err != nil || out.Exit != 0 {
-		found = append(found, fmt.Sprintf("sluice stop %s: exit code %d, %v: %s", name, out.Exit, err, out.Last(3)))
-		cancel()
-	}
-	end := <-running
-	if end.err != nil {
-		return append(found, end.err.Error())
-	}
-	found = append(found, trouble(end.out)...)
-	got, err := argocheck.ReadWorkflow(end.out.Stdout)
+	out, err := p.Run(ctx, s.limit, append(args, "--exit-when-suspended")...)
 	if err != nil {
-		return append(found, fmt.Sprintf("after stop: %v: %s", err, end.out.Last(5)))
+		return []string{err.Error()}
+	}
+	if found := trouble(out); len(found) > 0 {
+		return found
+	}
+	got, err := argocheck.ReadWorkflow(out.Stdout)
+	if err != nil {
+		return []string{fmt.Sprintf("%v\nexit code %d: %s", err, out.Exit, out.Last(10))}
+	}
+	found := argocheck.Compare(want, got)
+	if out.Exit != 0 {
+		found = append(found, fmt.Sprintf("exit code: want 0 for a run that waits, got %d", out.Exit))
+	}
+	for _, step := range [][]string{{"stop", got.Name}, {"get", got.Name, "-o", "json"}} {
+		if out, err = p.Run(ctx, s.limit, step...); err != nil {
+			return append(found, err.Error())
+		}
+		found = append(found, trouble(out)...)
+	}
+	got, err = argocheck.ReadWorkflow(out.Stdout)
+	if err != nil {
+		return append(found, fmt.Sprintf("after stop: %v: %s", err, out.Last(5)))
 	}
 	if got.Phase != "Failed" || !got.Finished {
-		found = append(found, fmt.Sprintf("after stop: want a finished workflow of phase Failed, got %s", got.Phase))
+		found = append(found, fmt.Sprintf("after stop: want a finished workflow of phase Failed, got %q", got.Phase))
 	}
 	return found
-}
-
-// waits asks for the run's state until it is as recorded, for as long as such a workflow may reasonably take.
-func (s *argoSuite) waits(ctx context.Context, p sluicerun.Program, want *argocheck.Expected) []string {
-	found := []string{"never seen"}
-	for range 120 {
-		if name := s.onlyRun(ctx, p); name != "" {
-			out, err := p.Run(ctx, time.Minute, "get", name, "-o", "json")
-			if err != nil {
-				return []string{err.Error()}
-			}
-			got, err := argocheck.ReadWorkflow(out.Stdout)
-			if err != nil {
-				found = []string{fmt.Sprintf("sluice get %s: %v: %s", name, err, out.Last(5))}
-			} else if found = argocheck.Compare(want, got); len(found) == 0 {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return found
-		case <-time.After(250 * time.Millisecond):
-		}
-	}
-	return found
-}
-
-// onlyRun is the name of the one run in a home folder; empty while there is none.
-func (s *argoSuite) onlyRun(ctx context.Context, p sluicerun.Program) string {
-	out, err := p.Run(ctx, time.Minute, "list", "-o", "name")
-	if err != nil {
-		return ""
-	}
-	return firstWord(string(out.Stdout))
 }

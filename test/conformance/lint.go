@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/sluice-ml/sluice/test/conformance/argocheck"
@@ -48,12 +47,4 @@ func (s *lintSuite) check(ctx context.Context, m corpus.Manifest) []string {
 		found = append(found, fmt.Sprintf("exit code: want 0, got %d: %s", out.Exit, out.Last(10)))
 	}
 	return found
-}
-
-// firstWord is the first word of a text, or nothing.
-func firstWord(text string) string {
-	if words := strings.Fields(text); len(words) > 0 {
-		return words[0]
-	}
-	return ""
 }

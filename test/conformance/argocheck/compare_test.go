@@ -317,13 +317,14 @@ func TestClassify(t *testing.T) {
 		"main: Error (exit code 1)":                                      "exit code 1",
 		"one: OOMKilled (exit code 137): ":                               "exit code 137",
 		"child 'wf-123' failed":                                          "child failed",
+		"child 'missing-output-timeout-1' failed":                        "child failed",
 		"Pod was active on the node longer than the specified deadline":  "deadline",
 		"wait: Error (exit code 64): open /x: no such file or directory": "missing output",
 		"when 'a == b' evaluated false":                                  "condition false",
 		"omitted: depends condition not met":                             "omitted",
 		"invalid spec: template name 'x' undefined":                      "invalid spec",
 		"failed to resolve references: unable to substitute {{a.b}}: no": "unresolved reference",
-		"something else":                                                 "",
+		"something else": "",
 	}
 	for message, want := range tests {
 		if got := Classify(message); got != want {

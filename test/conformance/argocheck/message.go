@@ -15,13 +15,13 @@ var classes = []struct {
 	class Class
 	words *regexp.Regexp
 }{
+	{"child failed", regexp.MustCompile(`(?i)child '.*' (?:failed|errored)`)},
 	{"invalid spec", regexp.MustCompile(`(?i)invalid spec|is invalid`)},
 	{"unresolved reference", regexp.MustCompile(`(?i)failed to resolve|unable to (?:resolve|substitute)|unresolved|cannot be resolved`)},
 	{"missing output", regexp.MustCompile(`(?i)no such file|output.*(?:missing|not found|does not exist|was not written|no file)|(?:missing|not found|does not exist).*output`)},
 	{"deadline", regexp.MustCompile(`(?i)deadline|timeout|timed out|duration limit`)},
 	{"omitted", regexp.MustCompile(`(?i)omitted`)},
 	{"condition false", regexp.MustCompile(`(?i)evaluated false`)},
-	{"child failed", regexp.MustCompile(`(?i)child '.*' (?:failed|errored)`)},
 }
 
 // Classify finds the class of a failure's message.
