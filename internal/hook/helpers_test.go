@@ -165,3 +165,7 @@ func wantText(t *testing.T, what, text string, parts ...string) {
 }
 
 func TestMain(m *testing.M) { os.Exit(m.Run()) }
+
+func cancelOf(uid string) engine.CancelHook {
+	return engine.CancelHook{Node: 7, Hook: "lineage", UID: uid}
+}

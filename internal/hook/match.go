@@ -92,13 +92,25 @@ func compile(source string) (cel.Program, error) {
 		return nil, err
 	}
 	ast, issues := env.Compile(source)
-	if err := issues.Err(); err != nil {
-		return nil, errors.New(strings.TrimSpace(err.Error()))
+	if issues.Err() != nil {
+		return nil, issuesError(issues)
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("must give true or false, not %s", t)
 	}
 	return env.Program(ast, cel.CostLimit(maxConditionCost), cel.InterruptCheckFrequency(100))
+}
+
+// issuesError says in one line what is wrong with a source, and where.
+func issuesError(issues *cel.Issues) error {
+	var texts []string
+	for _, e := range issues.Errors() {
+		texts = append(texts, fmt.Sprintf("line %d, character %d: %s", e.Location.Line(), e.Location.Column()+1, clip(e.Message, 200)))
+		if len(texts) == 5 {
+			break
+		}
+	}
+	return errors.New(strings.Join(texts, "; "))
 }
 
 func evaluate(program cel.Program, facts map[string]any) (ok bool, err error) {

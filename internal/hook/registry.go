@@ -123,10 +123,12 @@ func (r *Registry) Select(namespace string, labels map[string]string) ([]engine.
 	if hooks == nil {
 		return nil, nil
 	}
+	taken := map[string]bool{} // without a namespace, several may be visible under one name
 	for _, h := range *hooks {
-		if !visible(h, namespace) || !selects(h.Spec.Selector, labels) {
+		if !visible(h, namespace) || taken[h.Name()] || !selects(h.Spec.Selector, labels) {
 			continue
 		}
+		taken[h.Name()] = true
 		snapshot, err := engineHook(h)
 		if err != nil {
 			return nil, fmt.Errorf("hook %s: %w", h.Name(), err)

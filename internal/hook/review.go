@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -91,10 +92,10 @@ func withDefaults(given map[string]any, declared []program.Input) map[string]any
 			if b == nil {
 				continue
 			}
-			var value any
+			value, err := literal(b.Const)
 			switch {
-			case len(b.Const) > 0 && json.Unmarshal(b.Const, &value) == nil:
-				all[input.Name] = v1alpha1.NormalizeValue(value)
+			case len(b.Const) > 0 && err == nil:
+				all[input.Name] = value
 			case b.Text != nil:
 				all[input.Name] = *b.Text
 			default:
@@ -107,6 +108,17 @@ func withDefaults(given map[string]any, declared []program.Input) map[string]any
 		all[name] = value
 	}
 	return all
+}
+
+// literal reads a JSON value; whole numbers stay exact.
+func literal(data program.JSON) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, err
+	}
+	return v1alpha1.NormalizeValue(value), nil
 }
 
 func inputsOf(in engine.Inputs) v1alpha1.Inputs {
