@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -53,9 +54,7 @@ func artifactMap(a program.Artifact) map[string]any {
 	}
 	var block map[string]any
 	if json.Unmarshal(a.Store, &block) == nil {
-		for kind, body := range block {
-			m[kind] = body
-		}
+		maps.Copy(m, block)
 	}
 	return m
 }
@@ -286,7 +285,7 @@ func (d *artifactDecoder) store() program.JSON {
 				d.fail(fmt.Errorf(`"store": %q is no kind of store, or no object`, shorten(kind)))
 			}
 		}
-		found, block = append(found, "store"), program.JSON(raw)
+		found, block = append(found, "store"), raw
 	}
 	for _, kind := range stores {
 		raw, ok := d.take(kind)

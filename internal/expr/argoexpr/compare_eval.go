@@ -17,7 +17,7 @@ func (n *node) eval(at *here) (any, error) {
 	case valueNode:
 		return n.value, nil
 	case pathNode:
-		if n.value.(bool) {
+		if n.element {
 			return n.path.query(at.element, at.root)
 		}
 		return n.path.query(at.root, at.root)

@@ -181,9 +181,10 @@ func (l *lexer) word() (token, error) {
 		case l.paths:
 			n = 0
 		case i == start:
-		case r == '-' || r == '/' || r == ':' || r == '#':
-			// Part of a word only between its letters.
-			if next, _ := utf8.DecodeRuneInString(l.src[i+n:]); !wordRune(next) && (r != '/' && r != ':' || next != '/') {
+		case separator(r):
+			// Part of a word only between its letters, and a slash behind them.
+			rest := strings.TrimLeft(l.src[i:], "-/:#")
+			if next, _ := utf8.DecodeRuneInString(rest); !wordRune(next) && !(r == '/' && ends(l.src[i+n:])) {
 				n = 0
 			}
 		default:
@@ -217,6 +218,13 @@ func (l *lexer) word() (token, error) {
 		return token{kind: boolToken, text: text, pos: start}, nil
 	}
 	return token{kind: wordToken, text: text, pos: start}, nil
+}
+
+func separator(r rune) bool { return r == '-' || r == '/' || r == ':' || r == '#' }
+
+// ends says whether a word may end here, as in "/tmp/ == x" or "(a/, b)".
+func ends(rest string) bool {
+	return rest == "" || strings.ContainsAny(rest[:1], " \t\r\n),")
 }
 
 func parseNumber(text string) (float64, bool) {
@@ -264,9 +272,10 @@ func closingBracket(src string, i int) int {
 		c := src[i]
 		switch {
 		case quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == quote {
+			case quote:
 				quote = 0
 			}
 		case c == '\'' || c == '"':

@@ -11,7 +11,9 @@ type node struct {
 	op    string
 	value any
 	args  []*node
-	path  *jsonSteps
+	// path is that of a pathNode, and element is set where it begins at @.
+	path    *jsonSteps
+	element bool
 }
 
 // The kinds of nodes that are no operators.
@@ -195,7 +197,7 @@ func (p *comparisonParser) primary() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &node{op: pathNode, path: steps, value: t.text[0] == '@'}, p.advance()
+		return &node{op: pathNode, path: steps, element: t.text[0] == '@'}, p.advance()
 	case endToken:
 		return nil, errors.New("it ends where a value is expected (hint: put a text that may be empty in quotes)")
 	}

@@ -86,8 +86,7 @@ func (e *expression) run(env expr.Env) (any, *evaluation, error) {
 
 // failure says why an evaluation failed: for want of a value, where one was missing on the way.
 func (e *expression) failure(err error, ev *evaluation) error {
-	var unresolved *expr.UnresolvedError
-	if errors.As(err, &unresolved) {
+	if unresolved, ok := errors.AsType[*expr.UnresolvedError](err); ok {
 		return unresolved
 	}
 	if ev.missing != nil {

@@ -14,10 +14,10 @@ var functions = map[string]bool{"asInt": true, "asFloat": true, "toJson": true, 
 
 // ownFunctions are functions of ours, and those of expr-lang that need a clock or are replaced to bound their cost.
 var ownFunctions = map[string]func(ev *evaluation, args []any) (any, error){
-	"asInt":    func(_ *evaluation, args []any) (any, error) { return convert("asInt", builtin.Int, args) },
-	"asFloat":  func(_ *evaluation, args []any) (any, error) { return convert("asFloat", builtin.Float, args) },
-	"int":      func(_ *evaluation, args []any) (any, error) { return convert("int", builtin.Int, args) },
-	"float":    func(_ *evaluation, args []any) (any, error) { return convert("float", builtin.Float, args) },
+	"asInt":    func(_ *evaluation, args []any) (any, error) { return convert(builtin.Int, args) },
+	"asFloat":  func(_ *evaluation, args []any) (any, error) { return convert(builtin.Float, args) },
+	"int":      func(_ *evaluation, args []any) (any, error) { return convert(builtin.Int, args) },
+	"float":    func(_ *evaluation, args []any) (any, error) { return convert(builtin.Float, args) },
 	"toJson":   func(_ *evaluation, args []any) (any, error) { return toJSON(args, "") },
 	"toJSON":   func(_ *evaluation, args []any) (any, error) { return toJSON(args, "  ") },
 	"jsonpath": func(_ *evaluation, args []any) (any, error) { return queryJSON(args) },
@@ -31,7 +31,7 @@ var ownFunctions = map[string]func(ev *evaluation, args []any) (any, error){
 }
 
 // convert makes a number of a text or another number. What was skipped is no number.
-func convert(_ string, f func(any) any, args []any) (any, error) {
+func convert(f func(any) any, args []any) (any, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("takes one argument, not %d", len(args))
 	}
@@ -150,7 +150,7 @@ func reflectCall(f reflect.Value, args []any) (any, error) {
 	}
 	out := f.Call(in)
 	if n := len(out); n > 1 {
-		if err, ok := out[n-1].Interface().(error); ok && err != nil {
+		if err, ok := reflect.TypeAssert[error](out[n-1]); ok && err != nil {
 			return nil, err
 		}
 	}

@@ -25,7 +25,7 @@ var _ expr.Language = (*Language)(nil)
 
 // Sources longer than this are refused: nothing that a person writes comes near.
 const (
-	maxTextSource       = 8 << 20
+	maxTextSource       = 4 << 20
 	maxExpressionSource = 64 << 10
 )
 

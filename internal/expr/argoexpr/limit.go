@@ -146,8 +146,6 @@ var growth = map[string]func(args []any) int{
 		return times(distance(number(a, 0), number(a, 1))/max(abs(number(a, 2)), 1), 8)
 	},
 	"sprig.seq": sequenceLength,
-	// These cost time by what they are asked for.
-	"sprig.derivePassword": func([]any) int { return 0 },
 }
 
 // multiplied are replacements where the pattern may match rarely: they are allowed more than [maxText] on paper, since

@@ -126,10 +126,10 @@ func reflected(r reflect.Value) (any, error) {
 		if r.IsNil() {
 			return nil, nil
 		}
-		if t, ok := r.Interface().(*time.Location); ok {
+		if t, ok := reflect.TypeAssert[*time.Location](r); ok {
 			return t.String(), nil
 		}
-		if s, ok := r.Interface().(fmt.Stringer); ok {
+		if s, ok := reflect.TypeAssert[fmt.Stringer](r); ok {
 			return s.String(), nil
 		}
 	case reflect.Func:

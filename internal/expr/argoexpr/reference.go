@@ -1,6 +1,9 @@
 package argoexpr
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // reference is a variable that a simple tag names.
 type reference struct {
@@ -49,15 +52,7 @@ func parseReference(tag string) (reference, bool) {
 // joinNames puts names that hold dots together again: "workflow.labels.a.b/c" has the path workflow, labels, "a.b/c".
 func joinNames(parts []string) []string {
 	at := func(i int, names ...string) bool {
-		if i >= len(parts) {
-			return false
-		}
-		for _, n := range names {
-			if parts[i] == n {
-				return true
-			}
-		}
-		return false
+		return i < len(parts) && slices.Contains(names, parts[i])
 	}
 	// from joins everything from index i on.
 	from := func(i int) []string {

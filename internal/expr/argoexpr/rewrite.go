@@ -124,7 +124,11 @@ func (r *rewriter) variable(node ast.Node) int {
 	if name, ok := call.Callee.(*ast.IdentifierNode); !ok || name.Value != lookupName {
 		return -1
 	}
-	return call.Arguments[0].(*ast.IntegerNode).Value
+	index, ok := call.Arguments[0].(*ast.IntegerNode)
+	if !ok {
+		return -1
+	}
+	return index.Value
 }
 
 func (r *rewriter) member(node *ast.Node, n *ast.MemberNode) {

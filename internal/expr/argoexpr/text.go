@@ -37,8 +37,10 @@ func compileText(src string, compile func(string) (*expression, error)) (*text, 
 			t.literal += end - start
 		}
 	}
-	for pos := 0; ; {
-		i := strings.Index(src[pos:], "{{")
+	// Behind the last closing braces there is nothing to look for.
+	last := strings.LastIndex(src, "}}")
+	for pos := 0; pos < last; {
+		i := strings.Index(src[pos:last], "{{")
 		if i < 0 {
 			break
 		}

@@ -2,6 +2,7 @@ package argoexpr_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -21,9 +22,7 @@ func TestValue(t *testing.T) {
 		"s3":       map[string]any{"bucket": "bucket", "key": "run/data.tgz"}, "key": "run/data.tgz",
 	}
 	withPath := map[string]any{"path": "/tmp/data"}
-	for k, v := range model {
-		withPath[k] = v
-	}
+	maps.Copy(withPath, model)
 	tests := map[string]any{
 		"1 + 1":                                 int64(2),
 		"1.5 + 1":                               2.5,

@@ -45,6 +45,8 @@ func TestWhen(t *testing.T) {
 		"my-value == my-value":                                                         true,
 		"my-value == 'my-value'":                                                       true,
 		"registry.io/team/image:v1.2 == registry.io/team/image:v1.2":                   true,
+		"/tmp/ == /tmp/ && a--b == a--b && ./x in (./x, y/)":                           true,
+		"4 / 2 == 2 && 4/2 == 2 && (4)/(2) == 2":                                       true,
 		"/tmp/a == /tmp/b":                                                             false,
 		"https://x.y/z == https://x.y/z":                                               true,
 		"2024-01-31 == 2024-02-30":                                                     false,
