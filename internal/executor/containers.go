@@ -13,6 +13,7 @@ import (
 const (
 	exitNotFound   = 64
 	exitTerminated = 128 + int(syscall.SIGTERM)
+	exitKilled     = 128 + int(syscall.SIGKILL)
 )
 
 // defaultGrace is how long a command may take to end after SIGTERM: Kubernetes' own default.
@@ -209,6 +210,9 @@ func (g *group) exited(d dead) int {
 			g.failure = err.Error()
 		}
 		exit(&g.results[i], d.code)
+		if d.code == exitKilled && g.job.groups.starved(c.Name) {
+			g.results[i].Message = fmt.Sprintf("OOMKilled (exit code %d)", d.code)
+		}
 		return 0
 	}
 	g.tries[i]++

@@ -16,6 +16,7 @@ type job struct {
 	state   *os.File
 	signals <-chan os.Signal
 	parse   ParseOutput
+	groups  *groups
 
 	warnings []string
 	links    []string // made for mounts, to be taken away
@@ -33,6 +34,10 @@ func (j *job) fresh() spec.Result {
 		return broken(err.Error(), false)
 	}
 	defer logs.close()
+	if j.groups, err = openGroups(j.task.Groups); err != nil {
+		return broken(err.Error(), false)
+	}
+	defer j.groups.close()
 	if err := j.enter(); err != nil {
 		return broken(err.Error(), false)
 	}

@@ -71,7 +71,7 @@ func (a *attempt) work() {
 	a.told = true
 	a.b.mu.Unlock()
 	a.b.sink.Tell(a.run.UID, engine.Event{Finished: &engine.Finished{Node: a.cmd.Node, Result: *result}})
-	if err := clean(a.folder); err != nil {
+	if err := errors.Join(clean(a.folder), a.b.groups.remove(a.folder, len(a.cmd.Body.Containers))); err != nil {
 		a.b.cfg.Log.Warn("cannot remove what a task left", "task", a.cmd.Path, "error", err)
 	}
 }

@@ -21,6 +21,7 @@ type Backend struct {
 	view  *sandbox // nil for plain processes
 	// pythons are the Python environments, userBase is where this user's own packages are.
 	pythons  *environments
+	groups   *cgroups // nil where limits are not enforced
 	userBase string
 
 	ctx    context.Context
@@ -53,6 +54,10 @@ func New(cfg Config, sink Sink) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	var groups *cgroups
+	if cfg.Limits {
+		groups = openCgroups(cfg.Log)
+	}
 	watch, err := newWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("process backend: %w", err)
@@ -60,7 +65,7 @@ func New(cfg Config, sink Sink) (*Backend, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Backend{
 		cfg: cfg, sink: sink, queue: newQueue(cfg.MaxParallel), watch: watch, host: host, boot: bootID(), view: view,
-		pythons: newEnvironments(), userBase: userBase(cfg),
+		groups: groups, pythons: newEnvironments(), userBase: userBase(cfg),
 		ctx: ctx, cancel: cancel, attempts: map[key]*attempt{},
 	}, nil
 }

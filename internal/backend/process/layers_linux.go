@@ -36,6 +36,7 @@ func layers(mountinfo string) []spec.Layer {
 // mountPoint is one line of mountinfo.
 type mountPoint struct {
 	path, kind string
+	super      string // options of the file system
 	readOnly   bool
 }
 
@@ -48,6 +49,7 @@ func parseMount(line string) (mountPoint, bool) {
 	}
 	m := mountPoint{path: unescape(fields[4]), kind: rest[0], readOnly: hasOption(fields[5], "ro")}
 	if len(rest) > 2 {
+		m.super = rest[2]
 		m.readOnly = m.readOnly || hasOption(rest[2], "ro")
 	}
 	return m, filepath.IsAbs(m.path)

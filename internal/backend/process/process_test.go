@@ -2,6 +2,8 @@ package process_test
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -75,3 +77,6 @@ func open(t *testing.T, change func(*process.Config)) (*process.Backend, events)
 	})
 	return b, sink
 }
+
+// logTo writes a backend's log to a text.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

@@ -53,8 +53,8 @@ type Spec struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// Sandbox asks for a private view of the machine; nil runs the commands as plain processes.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
-	// Groups are cgroup folders that the first process of each container joins, by container name.
-	Groups map[string][]string `json:"groups,omitempty"`
+	// Groups are the cgroups that the processes of each container join, by container name.
+	Groups map[string][]Group `json:"groups,omitempty"`
 	// Boot is the machine's boot ID when the task was made: after a restart nothing of it can still run.
 	Boot string `json:"boot,omitempty"`
 }
@@ -116,6 +116,14 @@ type Mount struct {
 	From     string `json:"from"`
 	Path     string `json:"path"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
+}
+
+// Group is a cgroup: its folder, and whether it is of the unified hierarchy (version 2).
+type Group struct {
+	Folder  string `json:"folder"`
+	Unified bool   `json:"unified,omitempty"`
+	// Memory says that it limits memory, so that it can tell of processes that were killed for it.
+	Memory bool `json:"memory,omitempty"`
 }
 
 // Sandbox says how to build the private view. The executor must be the first process of its own mount and pid
