@@ -19,7 +19,7 @@ func (c *compiler) dag(t *Template, in, key string) (*program.Graph, error) {
 		if err != nil {
 			return nil, fmt.Errorf("dag.tasks[%d]: %w", i, err)
 		}
-		if err := needs(task, names, &call); err != nil {
+		if err := needs(t.DAG.Tasks, i, names, &call); err != nil {
 			return nil, fmt.Errorf("dag.tasks[%d]: %w", i, err)
 		}
 		g.Calls = append(g.Calls, call)
@@ -28,32 +28,67 @@ func (c *compiler) dag(t *Template, in, key string) (*program.Graph, error) {
 }
 
 // needs sets what a task waits for, from its depends or its list of dependencies.
-func needs(task *DAGTask, names map[string]int, call *program.Call) error {
+func needs(tasks []DAGTask, self int, names map[string]int, call *program.Call) error {
+	task := &tasks[self]
 	if task.Depends == "" {
-		for i, d := range task.Dependencies {
-			n, ok := names[d]
-			if !ok {
-				return fmt.Errorf("dependencies[%d]: there is no task %q", i, d)
-			}
-			call.Needs = appendNew(call.Needs, n)
-		}
-		return nil
+		return dependencies(tasks, task.Dependencies, names, call)
 	}
 	tree, err := parseDepends(task.Depends)
 	if err != nil {
 		return fmt.Errorf("depends: %w", err)
 	}
-	call.Depends, err = tree.bind(func(name string) (int, bool) {
+	call.Depends, err = tree.bind(func(name string) (int, []program.Result, bool) {
 		n, ok := names[name]
-		if ok {
-			call.Needs = appendNew(call.Needs, n)
+		if !ok {
+			return 0, nil, false
 		}
-		return n, ok
+		call.Needs = appendNew(call.Needs, n)
+		return n, goodResults(&tasks[n]), true
 	})
 	if err != nil {
 		return fmt.Errorf("depends: %w", err)
 	}
 	return nil
+}
+
+// dependencies sets the tasks of a list: each must have ended well.
+func dependencies(tasks []DAGTask, list []string, names map[string]int, call *program.Call) error {
+	all := &program.Depends{Op: program.And}
+	explicit := false
+	for i, d := range list {
+		n, ok := names[d]
+		if !ok {
+			return fmt.Errorf("dependencies[%d]: there is no task %q", i, d)
+		}
+		call.Needs = appendNew(call.Needs, n)
+		explicit = explicit || deref(tasks[n].ContinueOn) != ContinueOn{}
+		all.Args = append(all.Args, anyOf(n, goodResults(&tasks[n])))
+	}
+	if explicit {
+		call.Depends = all
+	}
+	return nil
+}
+
+// goodResults are the results of a task after which a task goes on that only names it.
+func goodResults(task *DAGTask) []program.Result {
+	out := []program.Result{program.Succeeded, program.Skipped, program.Daemoned}
+	if c := task.ContinueOn; c != nil && c.Error {
+		out = append(out, program.Errored)
+	}
+	if c := task.ContinueOn; c != nil && c.Failed {
+		out = append(out, program.Failed)
+	}
+	return out
+}
+
+// anyOf asks whether a call ended in one of some ways.
+func anyOf(call int, results []program.Result) *program.Depends {
+	out := &program.Depends{Op: program.Or}
+	for _, r := range results {
+		out.Args = append(out.Args, &program.Depends{Op: program.Is, Call: call, Result: r})
+	}
+	return out
 }
 
 func appendNew(list []int, n int) []int {

@@ -15,14 +15,11 @@ type dependsTree struct {
 	result program.Result
 }
 
-// The results that a task named in a depends text can be asked for. A name alone asks for any of the default ones.
-var (
-	dependsResults = map[string]program.Result{
-		"Succeeded": program.Succeeded, "Failed": program.Failed, "Errored": program.Errored, "Skipped": program.Skipped,
-		"Omitted": program.Omitted, "Daemoned": program.Daemoned, "AnySucceeded": program.AnySucceeded, "AllFailed": program.AllFailed,
-	}
-	defaultResults = []program.Result{program.Succeeded, program.Skipped, program.Daemoned}
-)
+// dependsResults are the results that a task named in a depends text can be asked for.
+var dependsResults = map[string]program.Result{
+	"Succeeded": program.Succeeded, "Failed": program.Failed, "Errored": program.Errored, "Skipped": program.Skipped,
+	"Omitted": program.Omitted, "Daemoned": program.Daemoned, "AnySucceeded": program.AnySucceeded, "AllFailed": program.AllFailed,
+}
 
 // parseDepends reads a depends text: task names, with a result after a dot, joined by &&, || and !, with parentheses.
 // ! binds closest, && closer than ||. Errors say at which character.
@@ -177,8 +174,8 @@ func (t *dependsTree) tasks() []string {
 	return out
 }
 
-// bind turns names into indices of calls.
-func (t *dependsTree) bind(lookup func(name string) (int, bool)) (*program.Depends, error) {
+// bind turns names into indices of calls. lookup also gives the results that a name alone asks for.
+func (t *dependsTree) bind(lookup func(name string) (int, []program.Result, bool)) (*program.Depends, error) {
 	if t.op != program.Is {
 		out := &program.Depends{Op: t.op}
 		for _, a := range t.args {
@@ -190,16 +187,12 @@ func (t *dependsTree) bind(lookup func(name string) (int, bool)) (*program.Depen
 		}
 		return out, nil
 	}
-	n, ok := lookup(t.task)
+	n, results, ok := lookup(t.task)
 	if !ok {
 		return nil, fmt.Errorf("there is no task %q", t.task)
 	}
 	if t.result != "" {
 		return &program.Depends{Op: program.Is, Call: n, Result: t.result}, nil
 	}
-	out := &program.Depends{Op: program.Or}
-	for _, r := range defaultResults {
-		out.Args = append(out.Args, &program.Depends{Op: program.Is, Call: n, Result: r})
-	}
-	return out, nil
+	return anyOf(n, results), nil
 }

@@ -111,6 +111,9 @@ func syntaxProblem(file string, err error) Problem {
 	p := Problem{File: file, Message: err.Error()}
 	if m := lineForm.FindStringSubmatch(p.Message); m != nil {
 		_, _ = fmt.Sscan(m[1], &p.Line)
+		if strings.Contains(p.Message, "did not find expected") {
+			p.Line++ // the YAML parser, unlike its scanner, counts lines from 0
+		}
 		p.Message = strings.Replace(p.Message, m[0], "", 1)
 	}
 	return p

@@ -53,6 +53,9 @@ func (b *Bundle) Workflow(opts Options) (*Workflow, error) {
 	maps.Copy(w.Labels, r.extraLabels)
 	maps.Copy(w.Annotations, r.extraAnnotations)
 	applyOptions(w, opts)
+	if w.Name == "" && w.GenerateName == "" {
+		w.GenerateName = "workflow-"
+	}
 	if stored != nil {
 		w.Status = &WorkflowStatus{StoredWorkflowTemplateSpec: r.spec}
 	}
