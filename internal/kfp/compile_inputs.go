@@ -66,7 +66,7 @@ func (b *binder) parameter(p *TaskParameter) program.Binding {
 	case p.ComponentInputParameter != "":
 		out = program.Binding{Ref: "inputs.parameters." + p.ComponentInputParameter}
 	case p.TaskFinalStatus != nil:
-		out = program.Binding{Expr: string(toJSON("{{$.final_status['" + b.finalTask(p) + "']}}"))}
+		out = program.Binding{Expr: string(toJSON("{{$.final_status['" + finalTask(b.spec, p) + "']}}"))}
 	case p.RuntimeValue != nil && p.RuntimeValue.RuntimeParameter != "":
 		out = program.Binding{Ref: "inputs.parameters." + p.RuntimeValue.RuntimeParameter}
 	case p.RuntimeValue != nil && p.RuntimeValue.constant() != nil:
@@ -78,13 +78,16 @@ func (b *binder) parameter(p *TaskParameter) program.Binding {
 	return out
 }
 
-// finalTask names the task whose end is asked for: the one given, else the first that the task waits for.
-func (b *binder) finalTask(p *TaskParameter) string {
-	if p.TaskFinalStatus.ProducerTask != "" {
+// finalTask names the task whose end an input asks for: the one given, else the first that the task waits for. It is empty
+// for an input that asks for no task's end.
+func finalTask(t *TaskSpec, p *TaskParameter) string {
+	switch {
+	case p.TaskFinalStatus == nil:
+		return ""
+	case p.TaskFinalStatus.ProducerTask != "":
 		return p.TaskFinalStatus.ProducerTask
-	}
-	if len(b.spec.DependentTasks) > 0 {
-		return b.spec.DependentTasks[0]
+	case len(t.DependentTasks) > 0:
+		return t.DependentTasks[0]
 	}
 	return ""
 }
@@ -178,7 +181,7 @@ func (b *binder) bound(p *TaskParameter) (string, bool) {
 	case p.ComponentInputParameter != "":
 		inner = bracket("scope", "inputs", "parameters", p.ComponentInputParameter)
 	case p.TaskFinalStatus != nil:
-		inner = bracket("final_status", b.finalTask(p))
+		inner = bracket("final_status", finalTask(b.spec, p))
 	case p.RuntimeValue != nil && p.RuntimeValue.constant() != nil:
 		c := p.RuntimeValue.constant().JSON
 		if s, ok := c.(string); ok && len(kfpexpr.Placeholders(s)) == 1 && strings.HasPrefix(s, "{{$") && strings.HasSuffix(s, "}}") {

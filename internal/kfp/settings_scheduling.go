@@ -181,11 +181,13 @@ func (s *settings) rawField(name string) any {
 }
 
 // taskConfig fills the component's TASK_CONFIG parameter with the settings that are passed through. It is an input's
-// Value, because the settings' own placeholders mean the task's inputs.
+// Value, because the settings' own placeholders mean the task's inputs, and the last of them, so that all others have
+// their values by then.
 func (s *settings) taskConfig(t *program.Template) {
-	for i := range t.Inputs.Parameters {
-		in := &t.Inputs.Parameters[i]
+	var others, configs []program.Input
+	for _, in := range t.Inputs.Parameters {
 		if in.Type != program.Config {
+			others = append(others, in)
 			continue
 		}
 		given := map[string]any{}
@@ -193,7 +195,9 @@ func (s *settings) taskConfig(t *program.Template) {
 			given[k] = v
 		}
 		in.Value = &program.Binding{Expr: patchText(given)}
+		configs = append(configs, in)
 	}
+	t.Inputs.Parameters = append(others, configs...)
 }
 
 // passContainer passes the container's own environment and resources through.

@@ -30,13 +30,14 @@ func simulate(t *testing.T, p *program.Program, parameters map[string]any, artif
 	queue := []engine.Event{{Start: &engine.Start{Run: engine.Run{
 		Name: "run-1", UID: "uid-1", Title: "My run", Created: now, Parameters: parameters, Artifacts: artifacts, ArtifactRoot: "/artifacts",
 	}}}}
-	timers := []engine.Timer{}
+	timers := []engine.SetTimer{}
 	for n := 0; len(queue) > 0 || len(timers) > 0; n++ {
 		if n > 10_000 {
 			t.Fatal("the run does not end")
 		}
 		if len(queue) == 0 {
-			queue = append(queue, engine.Event{Fired: &engine.Fired{Timer: timers[0]}})
+			now = timers[0].At
+			queue = append(queue, engine.Event{Fired: &engine.Fired{Timer: timers[0].Timer}})
 			timers = timers[1:]
 		}
 		e := queue[0]
@@ -52,10 +53,10 @@ func simulate(t *testing.T, p *program.Program, parameters map[string]any, artif
 			case engine.StartTask:
 				queue = append(queue, engine.Event{Finished: &engine.Finished{Node: c.Node, Result: a(c)}})
 			case engine.SetTimer:
-				timers = append(timers, c.Timer)
+				timers = append(timers, c)
 			case engine.CancelTimer:
 				for i, o := range timers {
-					if o == c.Timer {
+					if o.Timer == c.Timer {
 						timers = append(timers[:i], timers[i+1:]...)
 						break
 					}
