@@ -103,10 +103,10 @@ func (a *app) printRuns(out string, runs []store.Run, next string) error {
 	for _, r := range runs {
 		status := string(r.Phase)
 		switch {
-		case r.Summary.Interrupted:
-			status = "Interrupted"
 		case r.Summary.Suspended:
 			status = "Suspended"
+		case r.Summary.Interrupted:
+			status = "Interrupted"
 		}
 		duration := ""
 		if d, ok := took(r.Started, r.Finished, now); ok && !r.Summary.Interrupted {

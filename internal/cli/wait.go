@@ -66,15 +66,15 @@ func outcome(s *engine.State) error {
 	return nil
 }
 
-// failureText says why a run failed: its own message, or that of the first task that did.
+// failureText says why a run failed: by the first task that did, else in its own words.
 func failureText(s *engine.State) string {
-	if s.Message != "" && s.Message != "child failed" {
-		return s.Message
-	}
 	for n := range s.Nodes() {
-		if n.Kind == engine.Leaf && n.Phase.Bad() && n.Message != "" && !n.Dropped {
-			return n.Name + ": " + n.Message
+		if n.Kind == engine.Leaf && n.Phase.Bad() && n.Message != "" && !n.Dropped && n.ID != s.Root {
+			return n.Path + ": " + n.Message
 		}
+	}
+	if s.Message != "" {
+		return s.Message
 	}
 	return string(s.Phase)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -158,13 +159,19 @@ func (m *manifest) artifactOptions() artifact.Options {
 	}}
 }
 
-// executor is the command line of the executor: the program beside this one.
+// executor is the command line of the executor: $SLUICE_EXECUTOR, the program beside this one, or one of PATH.
 func (a *app) executor() []string {
-	beside := filepath.Join(filepath.Dir(a.Program), "sluice-executor")
-	if _, err := os.Stat(beside); err != nil {
-		return nil // the backend says what is missing
+	if path := a.Env("SLUICE_EXECUTOR"); path != "" {
+		return []string{path}
 	}
-	return []string{beside}
+	beside := filepath.Join(filepath.Dir(a.Program), "sluice-executor")
+	if _, err := os.Stat(beside); err == nil {
+		return []string{beside}
+	}
+	if path, err := exec.LookPath("sluice-executor"); err == nil {
+		return []string{path}
+	}
+	return nil // the backend says what is missing
 }
 
 func (a *app) dispatcher(e *execution, sink runner.Sink) (*hook.Dispatcher, error) {

@@ -57,7 +57,6 @@ type Locks struct {
 
 	mu      sync.Mutex
 	asked   map[[2]string]engine.NodeID // requests that have not been granted, by run and path
-	holds   map[[2]string]bool
 	wake    chan struct{}
 	stop    context.CancelFunc
 	done    chan struct{}
@@ -79,7 +78,7 @@ func New(ledger Ledger, sink Sink, opts Options) *Locks {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Locks{
-		ledger: ledger, sink: sink, opts: opts, asked: map[[2]string]engine.NodeID{}, holds: map[[2]string]bool{},
+		ledger: ledger, sink: sink, opts: opts, asked: map[[2]string]engine.NodeID{},
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -144,7 +143,6 @@ func (l *Locks) Release(run engine.Run, cmd engine.ReleaseLocks) {
 	id := [2]string{run.UID, cmd.Path}
 	l.mu.Lock()
 	delete(l.asked, id)
-	delete(l.holds, id)
 	l.mu.Unlock()
 	// Not the run's context: what is held must be given back also while the run is being ended.
 	ctx, cancel := context.WithTimeout(context.Background(), l.opts.Lease)
@@ -214,7 +212,6 @@ func (l *Locks) grant(ctx context.Context) {
 			continue
 		}
 		delete(l.asked, id)
-		l.holds[id] = true
 		l.sink.Tell(id[0], engine.Event{Acquired: &engine.Acquired{Node: node}})
 	}
 }
