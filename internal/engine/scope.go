@@ -341,3 +341,22 @@ func hookValue(n *Node, path []string) (any, expr.Presence) {
 	}
 	return nil, expr.Absent
 }
+
+// Names gives parameters in the order of their declaration: where a language writes all of them, that is how.
+func (sc *scope) Names(path []string) []string {
+	if len(path) != 2 || path[1] != "parameters" {
+		return nil
+	}
+	var declared []program.Input
+	switch {
+	case path[0] == "workflow":
+		declared = sc.x.m.program.Parameters
+	case path[0] == "inputs" && sc.frame != nil && sc.frame.template != nil:
+		declared = sc.frame.template.Inputs.Parameters
+	}
+	names := make([]string, len(declared))
+	for i := range declared {
+		names[i] = declared[i].Name
+	}
+	return names
+}

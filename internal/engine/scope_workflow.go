@@ -151,7 +151,7 @@ func (x *step) failures() string {
 		PodName      string `json:"podName"`
 		FinishedAt   string `json:"finishedAt"`
 	}
-	list := []failure{}
+	var list []failure // without any it is null, as upstream's
 	for _, id := range x.s.failed {
 		n := x.s.Node(id)
 		if n == nil || !n.Phase.Bad() {
@@ -165,7 +165,7 @@ func (x *step) failures() string {
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
-		return "[]"
+		return "null"
 	}
 	return string(data)
 }
