@@ -3,6 +3,7 @@ package kfp
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -80,6 +81,9 @@ func rootParameters(inputs []program.Input) []program.Input {
 	for i := range out {
 		if out[i].Optional && out[i].Default == nil {
 			out[i].Default = &program.Binding{Const: program.JSON("null")}
+			if len(out[i].Allowed) > 0 {
+				out[i].Allowed = append(slices.Clone(out[i].Allowed), nil)
+			}
 		}
 	}
 	return out

@@ -217,6 +217,7 @@ func phases(s *engine.State) map[string]string {
 
 func dump(s *engine.State) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", s.Phase, s.Message)
 	for n := range s.Nodes() {
 		fmt.Fprintf(&b, "%s %s %s %s\n", n.Path, n.Kind, n.Phase, n.Message)
 	}

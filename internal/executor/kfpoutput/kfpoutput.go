@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -50,8 +51,8 @@ func ParseExecutorOutput(data []byte) (parameters map[string]any, artifacts map[
 	}
 	parameters = map[string]any{}
 	for name, v := range out.Parameters {
-		for _, old := range v { // {"intValue": 1}
-			parameters[name] = normal(old)
+		for kind, old := range v { // {"intValue": "1"}
+			parameters[name] = oldValue(kind, old)
 		}
 	}
 	for _, values := range []map[string]any{out.SnakeParameterValues, out.ParameterValues} {
@@ -97,8 +98,8 @@ func (r record) artifact(output string) program.Artifact {
 	metadata := map[string]any{}
 	for _, old := range []map[string]map[string]any{r.Properties, r.CustomProps} {
 		for k, v := range old {
-			for _, value := range v {
-				metadata[k] = normal(value)
+			for kind, value := range v {
+				metadata[k] = oldValue(kind, value)
 			}
 		}
 	}
@@ -109,6 +110,16 @@ func (r record) artifact(output string) program.Artifact {
 		a.Metadata = metadata
 	}
 	return a
+}
+
+// oldValue reads a value of the deprecated form; protojson writes its integers as texts.
+func oldValue(kind string, v any) any {
+	if s, ok := v.(string); ok && (kind == "intValue" || kind == "int_value") {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return i
+		}
+	}
+	return normal(v)
 }
 
 // normal makes whole numbers int64, as the program keeps JSON values.
