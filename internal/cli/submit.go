@@ -245,6 +245,10 @@ func bindingText(b *program.Binding) string {
 	case b.Text != nil:
 		return *b.Text
 	case len(b.Const) > 0:
+		var text string
+		if json.Unmarshal(b.Const, &text) == nil {
+			return text
+		}
 		return string(b.Const)
 	case b.ConfigMap != nil:
 		return fmt.Sprintf("(key %s of ConfigMap %s)", b.ConfigMap.Key, b.ConfigMap.Name)
