@@ -3,6 +3,7 @@ package executor
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,7 +34,6 @@ type group struct {
 	retry   chan int
 
 	stopped, timedOut bool
-	failure           string
 	kill              *time.Timer
 	cpu               time.Duration
 	memory            int64
@@ -65,14 +65,25 @@ func (j *job) runContainers(l *logs) ending {
 	g.reaper.killAll(j.task.Sandbox != nil)
 	l.drain()
 	if ran {
-		if err := j.step(spec.DoneLine(g.stopped, g.timedOut)); err != nil {
+		// Only now: whoever goes on from here after a crash finds all that the commands printed.
+		if err := j.step(g.endLines()); err != nil {
 			j.warnings = append(j.warnings, err.Error())
 		}
 	}
 	return ending{
-		Ran: ran, Stopped: g.stopped, TimedOut: g.timedOut, Started: g.started, Failure: g.failure, Containers: g.results,
+		Ran: ran, Stopped: g.stopped, TimedOut: g.timedOut, Started: g.started, Containers: g.results,
 		CPU: g.cpu, MaxMemory: g.memory,
 	}
+}
+
+// endLines record how everything ended.
+func (g *group) endLines() string {
+	var lines strings.Builder
+	for _, r := range g.results {
+		lines.WriteString(spec.ExitedLine(r.Name, *r.ExitCode))
+	}
+	lines.WriteString(spec.DoneLine(g.stopped, g.timedOut))
+	return lines.String()
 }
 
 func (g *group) loop() {
@@ -161,9 +172,6 @@ func (g *group) start(i int) int {
 	}
 	pid, err := g.spawn(c)
 	if err != nil {
-		if e := g.job.step(spec.ExitedLine(c.Name, exitNotFound)); e != nil {
-			g.failure = e.Error()
-		}
 		exit(&g.results[i], exitNotFound)
 		g.results[i].Message += ": " + err.Error()
 		return 0
@@ -206,9 +214,6 @@ func (g *group) exited(d dead) int {
 	c := g.job.task.Containers[i]
 	again := d.code != 0 && g.tries[i] < c.Retries && !g.stopped && !g.timedOut
 	if !again {
-		if err := g.job.step(spec.ExitedLine(c.Name, d.code)); err != nil {
-			g.failure = err.Error()
-		}
 		exit(&g.results[i], d.code)
 		if d.code == exitKilled && g.job.groups.starved(c.Name) {
 			g.results[i].Message = fmt.Sprintf("OOMKilled (exit code %d)", d.code)

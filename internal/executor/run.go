@@ -73,7 +73,7 @@ func attempt(j *job) (spec.Result, error) {
 	switch {
 	case before.Started.IsZero():
 		return j.fresh(), nil
-	case ended(before, j.task):
+	case before.Done:
 		return j.again(before), nil
 	}
 	result := broken("the task was lost: its executor died while the command was running, and how the command ended is not known", true)
@@ -87,16 +87,6 @@ func (j *job) probe() spec.Result {
 		return broken(err.Error(), false)
 	}
 	return spec.Result{Phase: spec.Succeeded, Warnings: j.warnings, Finished: time.Now().UTC()}
-}
-
-// ended says whether all commands of a task have ended, as far as its state file tells.
-func ended(state spec.State, task spec.Spec) bool {
-	if state.Done {
-		return true
-	}
-	only := task.Containers[0]
-	code, exited := state.Exited[only.Name]
-	return len(task.Containers) == 1 && exited && (code == 0 || only.Retries == 0)
 }
 
 // broken is the result of a task around which something broke.

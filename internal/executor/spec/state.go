@@ -13,7 +13,7 @@ type State struct {
 	Started time.Time
 	// Exited are the containers whose command has ended, with the exit code.
 	Exited map[string]int
-	// Done says that no container will be started any more.
+	// Done says that all commands have ended and that all they printed is written.
 	Done bool
 	// Stopped and TimedOut say why they ended, see [Result].
 	Stopped, TimedOut bool
