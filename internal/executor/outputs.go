@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluice-ml/sluice/internal/executor/kfpoutput"
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -132,6 +133,10 @@ func (j *job) findReported(staged string, a spec.Artifact, reported []program.Ar
 	var found spec.Found
 	for k, r := range reported {
 		from := r.CustomPath
+		if from == "" {
+			// A component may choose where its artifact lies (KFP's dsl.get_uri), and leaves it at the path of that URI.
+			from = present(kfpoutput.TaskPath(r.URI))
+		}
 		if from == "" && k == 0 {
 			from = a.Path
 		}
@@ -146,6 +151,17 @@ func (j *job) findReported(staged string, a spec.Artifact, reported []program.Ar
 		found.Items = append(found.Items, item)
 	}
 	return found, nil
+}
+
+// present gives a path back where something is there, else nothing.
+func present(name string) string {
+	if name == "" {
+		return ""
+	}
+	if _, err := os.Stat(name); err != nil {
+		return ""
+	}
+	return name
 }
 
 // stage copies a file or folder of the task's view into the task folder.

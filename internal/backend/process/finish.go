@@ -139,8 +139,7 @@ func (a *attempt) reportedOutput(base program.Artifact, found spec.Found, report
 		one.Metadata = merge(base.Metadata, r.Metadata)
 		one.CustomPath = r.CustomPath
 		if r.URI != "" && r.URI != base.URI {
-			// The component keeps it somewhere of its own choice.
-			one.URI, one.Store, one.Archive, one.Digest, one.Size = r.URI, nil, "", "", 0
+			one = chosen(one, base, r.URI)
 		}
 		if i < len(found.Items) && found.Items[i] != "" && one.Store != nil {
 			var err error
@@ -151,6 +150,21 @@ func (a *attempt) reportedOutput(base program.Artifact, found spec.Found, report
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// chosen puts an artifact at a URI that its component chose. Beside the place that it was given, in the task's own folder of
+// the store (KFP's dsl.get_uri), its bytes are stored as any output's; elsewhere the component has put them itself.
+func chosen(a, given program.Artifact, uri string) program.Artifact {
+	a.URI, a.Store, a.Digest, a.Size = uri, nil, "", 0
+	own := strings.HasPrefix(uri, strings.TrimSuffix(given.URI, path.Base(given.URI))) && !strings.Contains(uri, "..")
+	if !own || given.URI == "" {
+		a.Archive = ""
+		return a
+	}
+	if block, err := artifact.BlockOf(uri); err == nil {
+		a.Store = block
+	}
+	return a
 }
 
 // nameOf is what the top of an archive is called: the last part of the path in the task.
