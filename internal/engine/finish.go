@@ -24,6 +24,9 @@ func (x *step) conclude(n *Node, r Result) {
 	if r.Resources != nil {
 		n.Resources = r.Resources
 	}
+	if r.Containers != nil {
+		n.Containers = r.Containers
+	}
 	x.s.touch(n)
 	x.decideRetry(n)
 	// Post goes through the order of hooks backwards, from the end.

@@ -14,7 +14,8 @@ import (
 // argoSuite runs Argo manifests and compares with the recorded runs of upstream's controller.
 type argoSuite struct {
 	options
-	bin string
+	// programs is the corpus' folder of programs that stand in for those of images.
+	programs string
 	// env are further variables for sluice.
 	env []string
 }
@@ -23,7 +24,7 @@ func (s *argoSuite) prepare(ctx context.Context) (string, error) {
 	if s.runtime == "" {
 		return "", nil
 	}
-	reason, err := packImages(ctx, s.runtime, s.bin)
+	reason, err := packImages(ctx, s.runtime, s.programs)
 	if reason != "" || err != nil {
 		return reason, err
 	}
@@ -39,7 +40,7 @@ func (s *argoSuite) check(ctx context.Context, m corpus.Manifest) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	path := []string{s.bin}
+	path := []string{s.programs}
 	if s.runtime != "" {
 		path = nil // the images have the corpus' programs
 	}

@@ -17,8 +17,9 @@ import (
 // pipeline's own logic demands.
 type kfpSuite struct {
 	options
-	bin    string
-	python string
+	// programs is the corpus' folder of programs that stand in for those of images.
+	programs string
+	python   string
 }
 
 func (s *kfpSuite) prepare(ctx context.Context) (string, error) {
@@ -28,7 +29,7 @@ func (s *kfpSuite) prepare(ctx context.Context) (string, error) {
 }
 
 func (s *kfpSuite) check(ctx context.Context, m corpus.Manifest) []string {
-	program, done, err := s.home([]string{s.python, s.bin})
+	program, done, err := s.home([]string{s.bin, s.python, s.programs})
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -31,14 +31,14 @@ var asked = map[string][]string{
 }
 
 type options struct {
-	corpus, sluice, out, doc, requirements, work string
-	suites, classes                              []string
-	match, runtime                               string
-	most                                         int
-	limit                                        time.Duration
-	parallel                                     int
-	percent                                      float64
-	keep, verbose                                bool
+	corpus, sluice, out, doc, requirements, work, bin string
+	suites, classes                                   []string
+	match, runtime                                    string
+	most                                              int
+	limit                                             time.Duration
+	parallel                                          int
+	percent                                           float64
+	keep, verbose                                     bool
 }
 
 func main() {
@@ -62,9 +62,10 @@ func parse() options {
 	flag.StringVar(&o.corpus, "corpus", "../shared/conformance", "folder of the corpora")
 	flag.StringVar(&o.sluice, "sluice", "bin/sluice", "the program to test")
 	flag.StringVar(&o.out, "out", "build/conformance.json", "where to write the verdicts")
-	flag.StringVar(&o.doc, "doc", "docs/conformance.md", "the list of remaining differences to check; empty: do not")
+	flag.StringVar(&o.doc, "doc", "docs/conformance.md", "the list of corrections to apply and of remaining differences to check; empty: neither")
 	flag.StringVar(&o.requirements, "requirements", "test/requirements.txt", "Python packages that KFP components import")
 	flag.StringVar(&o.work, "work", "build/conformance", "folder for what is kept between runs (the Python environment)")
+	flag.StringVar(&o.bin, "bin", "test/conformance/bin", "folder of programs that shorten long naps")
 	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
 	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
 	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
@@ -96,7 +97,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		fmt.Println("conformance: 0 passed, 0 failed, 1 skipped")
 		return true, nil
 	}
-	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements} {
+	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements, &o.bin} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return false, err
@@ -197,9 +198,9 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 		if c.Name == name {
 			switch name {
 			case "argo":
-				s = &argoSuite{options: o, bin: c.Bin}
+				s = &argoSuite{options: o, programs: c.Bin}
 			case "kfp":
-				s = &kfpSuite{options: o, bin: c.Bin}
+				s = &kfpSuite{options: o, programs: c.Bin}
 			}
 		}
 	}
@@ -209,6 +210,11 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 	if s == nil {
 		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, lint", name)
 	}
+	if o.doc != "" {
+		if err := correct(o.doc, manifests); err != nil {
+			return nil, nil, err
+		}
+	}
 	manifests = slices.DeleteFunc(manifests, func(m corpus.Manifest) bool {
 		return !strings.Contains(m.File, o.match) || len(classes) > 0 && !slices.Contains(classes, m.Class) ||
 			o.runtime != "" && !onlyPacked(m)
@@ -217,6 +223,28 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 		manifests = manifests[:o.most]
 	}
 	return s, manifests, nil
+}
+
+// correct applies the documented corrections of the corpora's indices.
+func correct(doc string, manifests []corpus.Manifest) error {
+	corrections, err := verdict.ReadCorrections(doc)
+	if err != nil {
+		return err
+	}
+	for i := range manifests {
+		m := &manifests[i]
+		c := corrections[m.Suite+" "+m.File]
+		if c.State != "" {
+			m.State = c.State
+		}
+		for name, value := range c.Inputs {
+			if m.Inputs == nil {
+				m.Inputs = map[string]any{}
+			}
+			m.Inputs[name] = value
+		}
+	}
+	return nil
 }
 
 // describe is what is printed of one manifest, in one piece since several run at once.

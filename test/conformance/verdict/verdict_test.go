@@ -26,8 +26,8 @@ func TestPrint(t *testing.T) {
 		t.Error("half of a class passed, and that is enough for 95%")
 	}
 	for _, want := range []string{
-		"LOW  argo  local            1 of   2 passed (50.0%)", "ok   argo  suspend          1 of   1 passed (100.0%)",
-		"conformance-argo: 2 passed, 1 failed, 0 skipped", "conformance-kfp: 1 passed, 0 failed, 0 skipped",
+		"LOW argo  local            1 of   2 passed (50.0%)", "    argo  suspend          1 of   1 passed (100.0%)",
+		"conformance-argo: 2 passed, 1 failed, 0 skipped (66.7% of at least 95%)", "conformance-kfp: 1 passed, 0 failed, 0 skipped",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the summary lacks %q:\n%s", want, &out)
@@ -61,7 +61,7 @@ func TestWrite(t *testing.T) {
 
 func TestCheckDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "conformance.md")
-	text := "# Differences\n\n| suite | file | reason |\n|---|---|---|\n| argo | `c` | was wrong once |\n| kfp | `gone` | not run |\n"
+	text := "# Differences\n\n| suite | file | reason |\n|---|---|---|\n| argo | `c` | was wrong once |\n| kfp | `gone` | not run |\n| kfp | `b` | `state=X` | a correction is no difference |\n"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -75,5 +75,28 @@ func TestCheckDocument(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestReadCorrections(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "conformance.md")
+	read := func(rows string) (map[string]Correction, error) {
+		if err := os.WriteFile(path, []byte("| suite | file | change | reason |\n|---|---|---|---|\n"+rows), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return ReadCorrections(path)
+	}
+	got, err := read("| kfp | `a.yaml` | `state=FAILED` | it must |\n| kfp | `a.yaml` | `inputs={\"n\": 2}` | shorter |\n| argo | `b.yaml` | not one of them |\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Correction{"kfp a.yaml": {State: "FAILED", Inputs: map[string]any{"n": 2.0}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, row := range []string{"| kfp | `a.yaml` | `state=FAILED` |  |\n", "| kfp | `a.yaml` | `phase=x` | why |\n", "| kfp | `a.yaml` | `inputs=x` | why |\n"} {
+		if got, err := read(row); err == nil {
+			t.Errorf("%q gave %v, want an error", row, got)
+		}
 	}
 }
