@@ -56,6 +56,8 @@ type compiler struct {
 	p    *program.Program
 	// scopes that have been looked up, by name.
 	scopes map[string]*scope
+	// merged caches templates with their defaults.
+	merged map[*Template]*Template
 	// queue are keys of templates that calls refer to and that are still to be compiled.
 	queue []templateKey
 	// volumes of the workflow that read results of calls, rewritten; volumeReads is what each reads, captured what the
@@ -75,10 +77,23 @@ func (k templateKey) String() string { return k.scope + "/" + k.name }
 func newCompiler(b *Bundle, r *runnable, opts Options) *compiler {
 	c := &compiler{
 		b: b, r: r, opts: opts, scopes: map[string]*scope{localScope: r.local}, results: map[string]bool{},
-		p: &program.Program{Language: "argo", Templates: map[string]*program.Template{}}, captured: map[string][]string{},
+		p: &program.Program{Language: "argo", Templates: map[string]*program.Template{}}, captured: map[string][]string{}, merged: map[*Template]*Template{},
 	}
 	c.capturing, c.volumeReads = capturingVolumes(r.spec.Volumes)
 	return c
+}
+
+// withDefaults gives a template with the workflow's templateDefaults.
+func (c *compiler) withDefaults(t *Template) (*Template, error) {
+	if m, ok := c.merged[t]; ok {
+		return m, nil
+	}
+	m, err := withDefaults(t, c.r.spec.TemplateDefaults)
+	if err != nil {
+		return nil, fmt.Errorf("merge templateDefaults: %w", err)
+	}
+	c.merged[t] = m
+	return m, nil
 }
 
 func (c *compiler) program() (*program.Program, error) {
@@ -183,7 +198,7 @@ func (c *compiler) workflowArguments(in, name string) program.Arguments {
 	var t *Template
 	if s := c.scope(in); s != nil {
 		if src, ok := s.templates[name]; ok {
-			t, _ = withDefaults(src.t, c.r.spec.TemplateDefaults) // a failure is reported where the template is compiled
+			t, _ = c.withDefaults(src.t) // a failure is reported where the template is compiled
 		}
 	}
 	var out program.Arguments

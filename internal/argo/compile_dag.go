@@ -37,33 +37,37 @@ func needs(tasks []DAGTask, self int, names map[string]int, call *program.Call) 
 	if err != nil {
 		return fmt.Errorf("depends: %w", err)
 	}
+	var found intSet
 	call.Depends, err = tree.bind(func(name string) (int, []program.Result, bool) {
 		n, ok := names[name]
 		if !ok {
 			return 0, nil, false
 		}
-		call.Needs = appendNew(call.Needs, n)
+		found.add(n)
 		return n, goodResults(&tasks[n]), true
 	})
 	if err != nil {
 		return fmt.Errorf("depends: %w", err)
 	}
+	call.Needs = found.list
 	return nil
 }
 
 // dependencies sets the tasks of a list: each must have ended well.
 func dependencies(tasks []DAGTask, list []string, names map[string]int, call *program.Call) error {
 	all := &program.Depends{Op: program.And}
+	var found intSet
 	explicit := false
 	for i, d := range list {
 		n, ok := names[d]
 		if !ok {
 			return fmt.Errorf("dependencies[%d]: there is no task %q", i, d)
 		}
-		call.Needs = appendNew(call.Needs, n)
+		found.add(n)
 		explicit = explicit || deref(tasks[n].ContinueOn) != ContinueOn{}
 		all.Args = append(all.Args, anyOf(n, goodResults(&tasks[n])))
 	}
+	call.Needs = found.list
 	if explicit {
 		call.Depends = all
 	}
@@ -89,13 +93,4 @@ func anyOf(call int, results []program.Result) *program.Depends {
 		out.Args = append(out.Args, &program.Depends{Op: program.Is, Call: call, Result: r})
 	}
 	return out
-}
-
-func appendNew(list []int, n int) []int {
-	for _, v := range list {
-		if v == n {
-			return list
-		}
-	}
-	return append(list, n)
 }

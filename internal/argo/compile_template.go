@@ -32,9 +32,9 @@ func (c *compiler) template(key templateKey) error {
 
 // compileTemplate compiles a template; calls in it are bound in the given scope.
 func (c *compiler) compileTemplate(written *Template, in, key string) (*program.Template, error) {
-	t, err := withDefaults(written, c.r.spec.TemplateDefaults)
+	t, err := c.withDefaults(written)
 	if err != nil {
-		return nil, fmt.Errorf("merge templateDefaults: %w", err)
+		return nil, err
 	}
 	source, err := raw(t)
 	if err != nil {

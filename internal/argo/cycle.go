@@ -40,49 +40,56 @@ func findCycle(needs [][]int) []int {
 	return nil
 }
 
-// bits is a set of small numbers.
-type bits []uint64
-
-func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]>>(i%64)&1 == 1 }
-
-func (b bits) add(i int) { b[i/64] |= 1 << (i % 64) }
-
-// ancestry gives, for each node, all that it needs, directly or not. The needs have no circles.
-func ancestry(needs [][]int) []bits {
-	out := make([]bits, len(needs))
-	words := (len(needs) + 63) / 64
-	for _, n := range topological(needs) {
-		out[n] = make(bits, words)
-		for _, m := range needs[n] {
-			out[n].add(m)
-			for w, x := range out[m] {
-				out[n][w] |= x
-			}
-		}
-	}
-	return out
+// reachability answers whether a node needs another, directly or not. A search costs what it visits, so that usual
+// references, to a direct need, cost nothing; once the budget is spent it answers yes, as it cannot tell.
+type reachability struct {
+	needs  [][]int
+	budget int
+	seen   []int
+	turn   int
 }
 
-// topological gives the nodes so that each comes after those that it needs.
-func topological(needs [][]int) []int {
-	waiting := make([]int, len(needs))
-	dependants := make([][]int, len(needs))
-	var order []int
-	for n, list := range needs {
-		waiting[n] = len(list)
-		if len(list) == 0 {
-			order = append(order, n)
+// maxReachSteps bounds all searches of one graph together.
+const maxReachSteps = 50_000_000
+
+func newReachability(needs [][]int) *reachability {
+	return &reachability{needs: needs, budget: maxReachSteps, seen: make([]int, len(needs))}
+}
+
+func (r *reachability) needed(from, to int) bool {
+	r.turn++
+	stack := []int{from}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if r.budget -= len(r.needs[n]) + 1; r.budget < 0 {
+			return true
 		}
-		for _, m := range list {
-			dependants[m] = append(dependants[m], n)
-		}
-	}
-	for i := 0; i < len(order); i++ {
-		for _, d := range dependants[order[i]] {
-			if waiting[d]--; waiting[d] == 0 {
-				order = append(order, d)
+		for _, m := range r.needs[n] {
+			if m == to {
+				return true
+			}
+			if r.seen[m] != r.turn {
+				r.seen[m] = r.turn
+				stack = append(stack, m)
 			}
 		}
 	}
-	return order
+	return false
+}
+
+// intSet is a list of numbers, each once.
+type intSet struct {
+	list []int
+	seen map[int]bool
+}
+
+func (s *intSet) add(n int) {
+	if s.seen == nil {
+		s.seen = map[int]bool{}
+	}
+	if !s.seen[n] {
+		s.seen[n] = true
+		s.list = append(s.list, n)
+	}
 }

@@ -82,7 +82,7 @@ func (d *decoder) want(n *node, kind nodeKind, path string) bool {
 	hint := ""
 	switch {
 	case kind == stringNode && (n.kind == numberNode || n.kind == boolNode):
-		hint = fmt.Sprintf("; write it in quotes: %q", n.text)
+		hint = fmt.Sprintf("; write it in quotes: %q", firstOf(n.written, n.text))
 	case kind == listNode && n.kind == mapNode:
 		hint = "; begin each entry with a dash"
 	case kind == listNode:
@@ -237,7 +237,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 // nearest gives the known name that key is probably meant to be, or "".
 func nearest[T any](key string, known map[string]T) string {
 	best, bestDistance := "", 1+len(key)/4
-	if len(key) > 64 {
+	if len(key) > 64 || len(known) > 2000 {
 		return ""
 	}
 	for name := range known {

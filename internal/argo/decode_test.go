@@ -29,6 +29,7 @@ func TestFields(t *testing.T) {
 		{"deep", head + "spec:\n  templates:\n  - name: a\n    container:\n      image: x\n      volumeMounts:\n      - {name: v, mountPth: /x}",
 			"wf.yaml:10: spec.templates[0].container.volumeMounts[0].mountPath: is missing\nwf.yaml:10: spec.templates[0].container.volumeMounts[0].mountPth: is not a known field; did you mean mountPath?"},
 		{"number for text", head + "spec: {entrypoint: 3}", `wf.yaml:4: spec.entrypoint: must be a string, not a number; write it in quotes: "3"`},
+		{"boolean for text", head + "spec: {entrypoint: y}", `spec.entrypoint: must be a string, not a boolean; write it in quotes: "y"`},
 		{"object for list", head + "spec: {arguments: {parameters: {a: b}}}", "spec.arguments.parameters: must be a list, not an object; begin each entry with a dash"},
 		{"text for list", head + "spec: {templates: abc}", "spec.templates: must be a list, not a string"},
 		{"text for number", head + "spec: {parallelism: '3'}", "spec.parallelism: must be a number, not a string; write it without quotes"},

@@ -128,8 +128,14 @@ func expand(n *node) []*node {
 	return items.items
 }
 
+// maxProblems is how many problems are kept: beyond it another says no more.
+const maxProblems = 1000
+
 // problem adds a problem of a document.
 func (b *Bundle) problem(d *document, p Problem) {
+	if len(b.problems) >= maxProblems {
+		return
+	}
 	p.File = d.file
 	if p.Line == 0 {
 		p.Line = d.tree.lineOf(p.Path)

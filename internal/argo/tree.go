@@ -29,8 +29,9 @@ func (k nodeKind) String() string { return kindNames[k] }
 type node struct {
 	kind nodeKind
 	line int
-	// text is a string's value, a number's JSON, or "true" and "false".
-	text string
+	// text is a string's value, a number's JSON, or "true" and "false"; written is how the author wrote it, where that
+	// may be something else ("y", "0755").
+	text, written string
 	// items of a list, or values of an object, whose keys are in keys.
 	items []*node
 	keys  []string

@@ -64,8 +64,26 @@ type validator struct {
 	// done are templates that have been checked, by key.
 	done  map[string]bool
 	queue []templateKey
-	// scopes caches lookups.
+	// scopes and merged cache lookups, and templates with their defaults.
 	scopes map[string]*scope
+	merged map[*Template]*Template
+}
+
+// withDefaults gives a template with the workflow's templateDefaults. Where they cannot be merged it is as written:
+// compiling it says why.
+func (v *validator) withDefaults(t *Template) *Template {
+	m, ok := v.merged[t]
+	if !ok {
+		var err error
+		if m, err = withDefaults(t, v.r.spec.TemplateDefaults); err != nil {
+			m = t
+		}
+		if v.merged == nil {
+			v.merged = map[*Template]*Template{}
+		}
+		v.merged[t] = m
+	}
+	return m
 }
 
 // place is where a problem is: a path in a document, and how Argo's messages name it.
@@ -94,6 +112,9 @@ func (p place) item(i int, name string) place {
 }
 
 func (v *validator) add(p place, problem Problem) {
+	if len(v.problems) >= maxProblems {
+		return
+	}
 	problem.File, problem.Path = p.doc.file, p.path
 	if problem.Line == 0 {
 		problem.Line = p.doc.tree.lineOf(p.path)

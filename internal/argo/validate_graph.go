@@ -75,7 +75,7 @@ func (v *validator) dag(p place, t *Template, in string, vars *variables) {
 	for i := range tasks {
 		all[i] = visible{t: v.call(dagPlace(p, i, tasks[i].Name), &tasks[i].Invocation, in), loop: tasks[i].loops()}
 	}
-	ancestors := ancestry(needs)
+	reach := newReachability(needs)
 	vars.word = "tasks"
 	for i := range tasks {
 		at := dagPlace(p, i, tasks[i].Name)
@@ -85,7 +85,7 @@ func (v *validator) dag(p place, t *Template, in string, vars *variables) {
 				return visible{}, false
 			}
 			c := all[n]
-			c.own, c.later = n == i, n != i && !ancestors[i].has(n)
+			c.own, c.later = n == i, n != i && !reach.needed(i, n)
 			return c, true
 		}
 		v.callTexts(at, at.name+" ", &tasks[i].Invocation, vars)
@@ -136,6 +136,7 @@ func (v *validator) dependencies(p place, tasks []DAGTask, index map[string]int)
 		if (usesDepends || len(task.Dependencies) > 0) && task.Name != "" && task.Name[0] >= '0' && task.Name[0] <= '9' {
 			v.invalid(at.at("name"), at.name+" name cannot begin with a digit when using either 'depends' or 'dependencies'", "cannot begin with a digit in a DAG with dependencies")
 		}
+		var own intSet
 		add := func(field place, name string, items bool) {
 			n, ok := index[name]
 			if !ok {
@@ -146,23 +147,23 @@ func (v *validator) dependencies(p place, tasks []DAGTask, index map[string]int)
 				v.invalid(field, fmt.Sprintf("%s dependency '%s' uses an items-based condition such as .AnySucceeded or .AllFailed but does not contain any items", at.name, name),
 					"AnySucceeded and AllFailed are about the items of a loop, and %s has none; use Succeeded or Failed", name)
 			}
-			needs[i] = appendNew(needs[i], n)
+			own.add(n)
 		}
 		for j, d := range task.Dependencies {
 			add(at.at("dependencies").item(j, ""), d, false)
 		}
-		if task.Depends == "" {
-			continue
+		if task.Depends != "" {
+			tree, err := parseDepends(task.Depends)
+			if err != nil {
+				v.invalid(at.at("depends"), fmt.Sprintf("%s %v", at.name, err), "%v", err)
+				continue
+			}
+			items := tree.asksItems()
+			for _, name := range tree.tasks() {
+				add(at.at("depends"), name, items[name])
+			}
 		}
-		tree, err := parseDepends(task.Depends)
-		if err != nil {
-			v.invalid(at.at("depends"), fmt.Sprintf("%s %v", at.name, err), "%v", err)
-			continue
-		}
-		items := tree.asksItems()
-		for _, name := range tree.tasks() {
-			add(at.at("depends"), name, items[name])
-		}
+		needs[i] = own.list
 	}
 	return needs
 }

@@ -101,10 +101,7 @@ func (v *validator) target(p place, prefix, in, name string, ref *TemplateRef, i
 		return nil
 	}
 	v.queue = append(v.queue, key)
-	t, err := withDefaults(src.t, v.r.spec.TemplateDefaults)
-	if err != nil {
-		return src.t
-	}
+	t := v.withDefaults(src.t)
 	v.supplied(p, prefix+"templates."+t.Name+" ", t, args)
 	return t
 }

@@ -200,6 +200,7 @@ func scalar(n *node, y *yaml.Node) error {
 	} else if y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return nil
 	}
+	n.written = y.Value
 	switch y.Value {
 	case "", "~", "null", "Null", "NULL":
 		n.kind, n.text = nullNode, ""
