@@ -129,6 +129,7 @@ func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 		containers, err = process.New(process.Config{
 			Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
 			Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
+			MaxParallel:    int(e.options.Parallelism), // 0 is the backend's own choice
 			DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: e.manifest.artifactOptions(), Log: a.log,
 		}, sink)
 	default:
