@@ -241,7 +241,7 @@ func (x *step) callEnded(n *Node, i int, c *Node) {
 			n.work.Culprit = c.ID
 		}
 		if n.template.Graph.FailFast {
-			x.dropQueue(n)
+			x.dropQueue(n, nil)
 		}
 	}
 	n.work.Open--

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -48,14 +49,25 @@ func (x *step) freeSlot(n *Node) {
 	}
 }
 
-// dropQueue omits what waits for a slot of a graph in which a call has failed (failFast).
-func (x *step) dropQueue(n *Node) {
-	queue := n.work.Queue
-	n.work.Queue = nil
-	for _, id := range queue {
-		if c := x.live(id); c != nil && c.Stage == StageSlot {
-			c.Phase, c.Message = OmittedPhase, "omitted: another task has failed (failFast)"
-			x.done(c)
+// dropQueue takes back what waits for a slot of a graph, or of a loop in it, once a call has failed (failFast). As
+// upstream, what never began leaves no node.
+func (x *step) dropQueue(graph, loop *Node) {
+	for _, owner := range []*Node{graph, loop} {
+		if owner == nil || owner.work == nil {
+			continue
+		}
+		queue := owner.work.Queue
+		owner.work.Queue = nil
+		for _, id := range queue {
+			if c := x.live(id); c != nil && c.Stage == StageSlot {
+				c.Phase, c.Message, c.Dropped = OmittedPhase, "omitted: another task has failed (failFast)", true
+				x.done(c)
+			}
+		}
+		for _, n := range []*Node{graph, loop} {
+			if n != nil {
+				n.Children = slices.DeleteFunc(n.Children, func(id NodeID) bool { return x.s.Node(id).Dropped })
+			}
 		}
 	}
 }

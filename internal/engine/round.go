@@ -48,7 +48,7 @@ func (x *step) roundChild(round, c *Node) {
 	if c.Phase.Bad() && !tolerated(c.call, c.Phase) {
 		x.failedChild(round, c)
 		if graph := x.s.Node(round.Parent); graph.template.Graph.FailFast {
-			x.dropQueue(graph)
+			x.dropQueue(graph, nil)
 		}
 	}
 	round.work.Open--

@@ -21,14 +21,9 @@ func (c *compiler) graph(t *program.Template, spec *ComponentSpec, inherited *Re
 	for i, n := range names {
 		index[n] = i
 	}
-	// FailFast is Argo's default, which upstream relies on. It would also keep tasks from starting whose very purpose is to
-	// run after a failure, so a graph with such tasks goes on.
-	g := &program.Graph{FailFast: true}
+	g := &program.Graph{}
 	for _, n := range names {
 		task := tasks[n]
-		if task.TriggerPolicy.Strategy == allCompleted {
-			g.FailFast = false
-		}
 		g.Calls = append(g.Calls, c.call(t.Key, n, task, index, inherited))
 	}
 	for _, n := range names {
@@ -98,7 +93,7 @@ func (c *compiler) conditionalLoop(loop program.Call, b binder) program.Call {
 	outer.Loop, outer.Retry, outer.Cache = nil, nil, nil
 	outer.Template = program.TemplateRef{Scope: loopScope, Name: b.owner + "." + loop.Name}
 	key := outer.Template.Scope + "/" + outer.Template.Name
-	t := &program.Template{Key: key, Name: outer.Template.Name, Graph: &program.Graph{FailFast: true}}
+	t := &program.Template{Key: key, Name: outer.Template.Name, Graph: &program.Graph{}}
 	declared := map[string]program.Input{}
 	for _, in := range c.templates[loop.Template.Scope+"/"+loop.Template.Name].Inputs.Parameters {
 		declared[in.Name] = in

@@ -6,7 +6,8 @@ type Graph struct {
 	Calls []Call `json:"calls"`
 	// Stages holds indices into Calls; nil for a DAG.
 	Stages [][]int `json:"stages,omitempty"`
-	// FailFast stops starting new calls of a DAG once one has failed (Argo's default; KFP's too).
+	// FailFast takes back the calls that wait for a slot under Parallelism once a call has failed (Argo's failFast of a
+	// template; a DAG's own failFast changes nothing that can be seen, since upstream, too, starts what is ready).
 	FailFast bool `json:"failFast,omitempty"`
 	// Targets name the calls whose results decide the graph's; empty is all that nothing depends on. A call that
 	// no target needs is not run.
