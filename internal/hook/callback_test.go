@@ -42,6 +42,7 @@ func call(t *testing.T, url, token, body string) (int, string) {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

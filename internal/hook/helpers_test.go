@@ -6,11 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/sluice-ml/sluice/api/v1alpha1"
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -164,7 +165,8 @@ func wantText(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func cancelOf(uid string) engine.CancelHook {
 	return engine.CancelHook{Node: 7, Hook: "lineage", UID: uid}
