@@ -60,22 +60,53 @@ func (b *viewBuilder) build() error {
 	if err := os.MkdirAll(view, 0o755); err != nil {
 		return err
 	}
-	if err := b.overlay("/", view, 0); err != nil {
+	if b.box.User {
+		if err := unix.Mount("tmpfs", view, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+			return fmt.Errorf("new root: %w", err)
+		}
+		for _, name := range []string{"dev", "proc", "sys"} {
+			if err := os.Mkdir(filepath.Join(view, name), 0o755); err != nil {
+				return err
+			}
+		}
+	} else if err := b.overlay("/", view, 0); err != nil {
 		return err
 	}
 	for i, layer := range b.box.Layers {
-		target := filepath.Join(view, layer.Path)
-		if !layer.Bind {
-			err := b.overlay(layer.Path, target, i+1)
-			if err == nil {
-				continue
-			}
-			b.warnings = append(b.warnings, fmt.Sprintf("%s cannot be made private (%v): what the task writes there stays", layer.Path, err))
-		}
-		if err := unix.Mount(layer.Path, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		if err := b.place(layer, filepath.Join(view, layer.Path), i+1); err != nil {
 			b.warnings = append(b.warnings, fmt.Sprintf("%s is not there for the task: %v", layer.Path, err))
 		}
 	}
+	return b.devices(view)
+}
+
+// place puts one layer into the view.
+func (b *viewBuilder) place(layer spec.Layer, target string, number int) error {
+	switch {
+	case layer.Link != "":
+		return os.Symlink(layer.Link, target)
+	case layer.Make:
+		return os.MkdirAll(target, 0o755)
+	}
+	info, err := os.Stat(layer.Path)
+	if err != nil {
+		return err
+	}
+	if err := makePoint(target, info.IsDir()); err != nil {
+		return err
+	}
+	if !layer.Bind {
+		err := b.overlay(layer.Path, target, number)
+		if err == nil {
+			return nil
+		}
+		b.warnings = append(b.warnings, fmt.Sprintf("%s cannot be made private (%v): what the task writes there stays", layer.Path, err))
+	}
+	return unix.Mount(layer.Path, target, "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// devices places what is not files: /dev and /sys as they are, shared memory and processes of the task's own.
+func (b *viewBuilder) devices(view string) error {
 	for _, name := range []string{"/dev", "/sys"} {
 		if err := unix.Mount(name, filepath.Join(view, name), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("bind %s: %w", name, err)
@@ -110,10 +141,8 @@ func (b *viewBuilder) overlay(lower, target string, number int) error {
 			return err
 		}
 	}
-	if number > 0 || lower == "/" {
-		if err := sameMode(lower, filepath.Join(folder, "u")); err != nil {
-			return err
-		}
+	if err := sameMode(lower, filepath.Join(folder, "u")); err != nil {
+		return err
 	}
 	if err := os.Chdir(folder); err != nil {
 		return err

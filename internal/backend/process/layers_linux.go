@@ -1,6 +1,7 @@
 package process
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,45 @@ func layers(mountinfo string) []spec.Layer {
 		list = append(list, spec.Layer{Path: m.path, Bind: m.readOnly || pseudo(m.kind) || !isFolder(m.path)})
 	}
 	return list
+}
+
+// pieces says the same for a view that is put together in a new root: all that lies in "/", and in folders with mounts
+// inside what lies in those. The kernel refuses an overlay of such a folder as a whole.
+func pieces(mounts []spec.Layer, folder string) ([]spec.Layer, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var list []spec.Layer
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		if path == "/dev" || path == "/proc" || path == "/sys" {
+			continue
+		}
+		inside := slices.ContainsFunc(mounts, func(l spec.Layer) bool { return l.Path != path && below(l.Path, path) })
+		mounted := slices.IndexFunc(mounts, func(l spec.Layer) bool { return l.Path == path })
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, spec.Layer{Path: path, Link: target})
+		case mounted >= 0 && (mounts[mounted].Bind || !inside):
+			list = append(list, mounts[mounted])
+		case inside:
+			more, err := pieces(mounts, path)
+			if err != nil {
+				return nil, err
+			}
+			list = append(append(list, spec.Layer{Path: path, Make: true}), more...)
+		case e.IsDir():
+			list = append(list, spec.Layer{Path: path})
+		default:
+			list = append(list, spec.Layer{Path: path, Bind: true})
+		}
+	}
+	return list, nil
 }
 
 // mountPoint is one line of mountinfo.

@@ -28,6 +28,13 @@ func openCgroups(log *slog.Logger) *cgroups {
 		if mounts, err = os.ReadFile("/proc/self/mountinfo"); err == nil {
 			var g *cgroups
 			if g, err = findCgroups(string(own), string(mounts)); err == nil {
+				// Whether groups may be made shows only by making one.
+				trial := filepath.Join(g.memory, "sluice-trial-"+strconv.Itoa(os.Getpid()))
+				if err = os.Mkdir(trial, 0o755); err == nil {
+					err = os.Remove(trial)
+				}
+			}
+			if err == nil {
 				return g
 			}
 		}

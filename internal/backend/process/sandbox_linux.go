@@ -27,6 +27,16 @@ func openSandbox(cfg Config) (*sandbox, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err == nil {
 		v.layers = layers(string(mounts))
+		if !v.root {
+			v.layers, err = pieces(v.layers, "/")
+			// In a user namespace a folder of another user cannot be written below, open to all as it may be, unless it is
+			// the top of a layer.
+			if isFolder("/var/tmp") {
+				v.layers = append(v.layers, spec.Layer{Path: "/var/tmp"})
+			}
+		}
+	}
+	if err == nil {
 		if err = v.probe(cfg); err != nil {
 			// The folder's file system cannot take what tasks write, as inside most containers; memory always can.
 			v.memory = true

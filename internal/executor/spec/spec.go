@@ -133,15 +133,21 @@ type Sandbox struct {
 	Upper string `json:"upper"`
 	// Memory puts Upper on a tmpfs of the mount namespace: where the folder's own file system cannot take it.
 	Memory bool `json:"memory,omitempty"`
-	// User says that the executor is in a user namespace.
+	// User says that the executor is in a user namespace. The kernel then allows no overlay of what has other mounts
+	// inside, so the view is put together from Layers alone, in a new root.
 	User bool `json:"user,omitempty"`
-	// Layers are the other mount points besides "/", /dev, /proc and /sys, in the order in which to mount: parents first.
+	// Layers are in the order in which to place them, parents first: the other mount points besides "/", or, in a user
+	// namespace, all that lies in "/". /dev, /proc and /sys are not among them.
 	Layers []Layer `json:"layers,omitempty"`
 }
 
-// Layer is one mount point of the host in the private view.
+// Layer is one place of the host in the private view. It gets an overlay unless one of the others says otherwise.
 type Layer struct {
 	Path string `json:"path"`
-	// Bind places it as it is, else it gets an overlay.
+	// Bind places it as it is.
 	Bind bool `json:"bind,omitempty"`
+	// Make makes an empty folder; layers inside follow.
+	Make bool `json:"make,omitempty"`
+	// Link makes a symbolic link to this.
+	Link string `json:"link,omitempty"`
 }
