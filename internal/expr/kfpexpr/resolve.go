@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/expr"
+	"github.com/sluice-ml/sluice/internal/program"
 )
 
 // WorkspacePath is where a run's workspace is mounted.
@@ -30,6 +31,13 @@ func (l *language) resolve(p placeholder, env expr.Env) (v any, known bool, err 
 	case len(s) == 3 && s[0] == "inputs" && s[1] == "parameters":
 		v, err := lookup(p, env, "inputs", "parameters", s[2])
 		return v, true, err
+	case len(s) == 3 && (s[0] == "inputs" || s[0] == "outputs") && s[1] == "artifacts":
+		// A container component's list of artifacts, which the Go backend knows nothing of: KFP's ArtifactList.
+		if list, ok := artifactLists(map[string][]program.Artifact{s[2]: artifacts(env, s[0], s[2])})[s[2]]; ok {
+			return list, true, nil
+		}
+		_, presence := env.Lookup(s)
+		return nil, true, &expr.UnresolvedError{Tag: p.tag, Skipped: presence == expr.Skipped}
 	case len(s) >= 4 && (s[0] == "inputs" || s[0] == "outputs") && s[1] == "artifacts":
 		return l.artifact(p, env)
 	case len(s) == 4 && s[0] == "outputs" && s[1] == "parameters" && s[3] == "output_file":
