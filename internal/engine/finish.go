@@ -120,6 +120,7 @@ func (x *step) done(n *Node) {
 		n.work.Locked = false
 		x.emit(ReleaseLocks{Node: n.ID, Path: n.Path})
 	}
+	x.failFast(n)
 	x.freeSlot(n)
 	if n.Phase.Bad() && (n.Kind == Leaf || n.Kind == AbsentNode) {
 		x.s.failed = append(x.s.failed, n.ID)

@@ -240,9 +240,6 @@ func (x *step) callEnded(n *Node, i int, c *Node) {
 		if n.work.Culprit == 0 {
 			n.work.Culprit = c.ID
 		}
-		if n.template.Graph.FailFast {
-			x.dropQueue(n, nil)
-		}
 	}
 	n.work.Open--
 	for _, d := range sh.dependants[i] {

@@ -49,7 +49,25 @@ func (x *step) freeSlot(n *Node) {
 	}
 }
 
-// dropQueue takes back what waits for a slot of a graph, or of a loop in it, once a call has failed (failFast). As
+// failFast takes back what waits for a slot when a call, or an item of its loop, has failed in a graph that wants that.
+func (x *step) failFast(n *Node) {
+	if n.Hooked || !n.Phase.Bad() || tolerated(n.call, n.Phase) {
+		return
+	}
+	parent := x.s.Node(n.Parent)
+	var loop *Node
+	switch {
+	case n.site.From == fromParent && parent.Kind == LoopNode:
+		loop = parent
+	case n.site.From != fromCall:
+		return
+	}
+	if g := x.enclosingGraph(n); g != nil && g.template.Graph.FailFast {
+		x.dropQueue(g, loop)
+	}
+}
+
+// dropQueue takes back what waits for a slot of a graph, or of a loop in it. As
 // upstream, what never began leaves no node.
 func (x *step) dropQueue(graph, loop *Node) {
 	for _, owner := range []*Node{graph, loop} {

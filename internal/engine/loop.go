@@ -184,9 +184,6 @@ func (x *step) loopChild(n, c *Node) {
 	}
 	if c.Phase.Bad() {
 		x.failedChild(n, c)
-		if g := x.enclosingGraph(n); g != nil && g.template.Graph.FailFast && !tolerated(n.call, c.Phase) {
-			x.dropQueue(g, n)
-		}
 	}
 	n.work.Open--
 	if n.work.Open > 0 || n.Stage != StageRun {

@@ -47,9 +47,6 @@ func (x *step) nextRound(n *Node, index int) {
 func (x *step) roundChild(round, c *Node) {
 	if c.Phase.Bad() && !tolerated(c.call, c.Phase) {
 		x.failedChild(round, c)
-		if graph := x.s.Node(round.Parent); graph.template.Graph.FailFast {
-			x.dropQueue(graph, nil)
-		}
 	}
 	round.work.Open--
 	if round.work.Open == 0 && round.Stage == StageRun {
