@@ -177,24 +177,23 @@ func TestFindArtifacts(t *testing.T) {
 
 // Lineage over random pipelines is what a search over the events in memory finds.
 func TestLineageIsTheWholeOfIt(t *testing.T) {
-	folder := t.TempDir()
+	s := newStore(t)
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
-		n++
-		s, done := open(t, filepath.Join(folder, fmt.Sprint(n)))
-		defer done()
+		n++ // each pipeline has names of its own
+		name := func(kind string, i int) string { return fmt.Sprint(n, kind, i) }
 		type edge struct{ from, to string }
 		var edges []edge
 		count := rapid.IntRange(1, 12).Draw(t, "executions")
 		ids := map[string]int64{}
 		for i := range count {
-			record := metadata.Record{Execution: metadata.Execution{Type: metadata.ContainerExecution, Name: fmt.Sprint("e", i), State: metadata.Complete}}
+			record := metadata.Record{Execution: metadata.Execution{Type: metadata.ContainerExecution, Name: name("e", i), State: metadata.Complete}}
 			for range rapid.IntRange(0, 3).Draw(t, "inputs") {
-				uri := fmt.Sprint("a", rapid.IntRange(0, max(0, i-1)).Draw(t, "input"))
+				uri := name("a", rapid.IntRange(0, max(0, i-1)).Draw(t, "input"))
 				record.Artifacts = append(record.Artifacts, metadata.ArtifactEvent{Artifact: metadata.Artifact{URI: uri}, Type: metadata.Input, Path: []any{uri}, Adopt: true})
 				edges = append(edges, edge{uri, record.Execution.Name})
 			}
-			out := fmt.Sprint("a", i)
+			out := name("a", i)
 			record.Artifacts = append(record.Artifacts, metadata.ArtifactEvent{Artifact: metadata.Artifact{URI: out}, Type: metadata.Output, Path: []any{out}, Adopt: true})
 			edges = append(edges, edge{record.Execution.Name, out})
 			got, err := s.PutExecution(context.Background(), record, noon)
@@ -205,7 +204,7 @@ func TestLineageIsTheWholeOfIt(t *testing.T) {
 				ids[a.Artifact.URI] = got.ArtifactIDs[k]
 			}
 		}
-		start := fmt.Sprint("a", rapid.IntRange(0, count-1).Draw(t, "start"))
+		start := name("a", rapid.IntRange(0, count-1).Draw(t, "start"))
 		want := map[string]bool{start: true}
 		for _, up := range []bool{true, false} {
 			seen := map[string]bool{start: true}
