@@ -71,7 +71,7 @@ func (c *compiler) compileTemplate(written *Template, in, key string) (*program.
 	}
 	c.captureVolumes(out)
 	if out.Graph != nil {
-		c.wantResults(out, in)
+		c.wantResults(out)
 	}
 	return out, nil
 }
@@ -98,7 +98,7 @@ func (c *compiler) templateMetadata(t *Template, out *program.Template) {
 
 // wantResults notes which templates must keep their standard output: those that a call runs whose result the graph's
 // own text refers to. A call by a computed name may lead to any.
-func (c *compiler) wantResults(t *program.Template, in string) {
+func (c *compiler) wantResults(t *program.Template) {
 	wanted := resultNames(t.Source)
 	for i := range t.Graph.Calls {
 		call := &t.Graph.Calls[i]

@@ -46,7 +46,7 @@ func pick(t *testing.T, v any, path string) string {
 		t.Fatal(err)
 	}
 	at := "v"
-	for _, part := range strings.Split(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
 		if part != "" && strings.Trim(part, "0123456789") == "" {
 			at += "[" + part + "]"
 		} else {
@@ -224,10 +224,7 @@ func TestScopes(t *testing.T) {
       - {name: a, templateRef: {name: shared, template: main}, arguments: {parameters: [{name: a, value: x}]}}
       - {name: b, templateRef: {name: shared, template: main, clusterScope: true}, arguments: {parameters: [{name: a, value: x}]}}
 `, Options{}, shared, cluster)
-	var keys []string
-	for _, k := range sortedKeys(p.Templates) {
-		keys = append(keys, k)
-	}
+	keys := sortedKeys(p.Templates)
 	want := []string{"cluster/shared/main", "cluster/shared/twig", "local/main", "namespaced/shared/leaf", "namespaced/shared/main"}
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Error(diff)

@@ -9,8 +9,7 @@ import (
 
 // literal is a binding to a text as it is.
 func literal(s string) *program.Binding {
-	data, _ := json.Marshal(s) // a string always has a JSON form
-	return &program.Binding{Const: data}
+	return &program.Binding{Const: quoted(s)}
 }
 
 // text is a binding to a text that may hold placeholders.

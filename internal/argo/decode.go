@@ -174,7 +174,7 @@ func (d *decoder) unknown(line int, t reflect.Type, known map[string]reflect.Typ
 		d.report(line, join(path, key), "is a field of older versions; %s", hint.text)
 		return false
 	}
-	hint := ""
+	var hint string
 	if best := nearest(key, known); best != "" {
 		hint = fmt.Sprintf("; did you mean %s?", best)
 	} else if len(known) <= 12 {

@@ -2,6 +2,7 @@ package argo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -119,8 +120,8 @@ func TestMalformed(t *testing.T) {
 		if !strings.Contains(text, "broken.yaml") {
 			t.Errorf("%s at %s: the file is not named in %s", m.name, m.path, text)
 		}
-		ps, ok := err.(Problems)
-		if !ok {
+		var ps Problems
+		if !errors.As(err, &ps) {
 			t.Errorf("%s at %s: the error is a %T", m.name, m.path, err)
 			continue
 		}
@@ -164,7 +165,7 @@ func TestBrokenReferences(t *testing.T) {
 		{"{{steps.make.outputs.parameters.out}}", "{{steps.wait.outputs.parameters.approved}}", `there is no step "wait" before this one`},
 		{"{{steps.make.outputs.parameters.out}}", "{{tasks.make.outputs.parameters.out}}", `in this template write steps.make.outputs.parameters.out`},
 		{"depends: a.Succeeded || a.Failed", "depends: a.Succeeded | a.Failed", `spec.templates[1].dag.tasks[1].depends: at character 13`},
-		{"depends: a.Succeeded || a.Failed", "depends: a.Suceeded", `"Suceeded" is no result of a task`},
+		{"depends: a.Succeeded || a.Failed", "depends: a.Success", `"Success" is no result of a task`},
 		{"depends: a.Succeeded || a.Failed", "depends: z", `there is no task "z"`},
 		{"depends: a.Succeeded || a.Failed", "depends: d", `wait for each other in a circle: `},
 		{"depends: c.AnySucceeded", "depends: b.AnySucceeded", `AnySucceeded and AllFailed are about the items of a loop, and b has none`},
@@ -215,7 +216,7 @@ func TestBrokenReferences(t *testing.T) {
 			src = strings.Replace(src, "method: POST", "", 1)
 		}
 		src = strings.Replace(src, tc.old, tc.new, 1)
-		got := ""
+		var got string
 		b, err := loadEverything(t, []byte(src))
 		if err == nil {
 			got = b.Validate(Options{}).Errors().Error()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 )
 
 // mergeKeys are the lists that are merged entry by entry, with the field that tells entries apart. All other lists
@@ -25,9 +26,7 @@ func merge(base, over any, field string) any {
 			return over
 		}
 		out := make(map[string]any, len(b)+len(o))
-		for k, v := range b {
-			out[k] = v
-		}
+		maps.Copy(out, b)
 		for k, v := range o {
 			if old, ok := out[k]; ok && field != "hooks" && field != "labelsFrom" {
 				v = merge(old, v, k)
@@ -145,14 +144,14 @@ func withDefaults(t, defaults *Template) (*Template, error) {
 	d := *defaults
 	d.Name = ""
 	kind := t.kind()
-	for k, clear := range map[string]func(){
+	for k, unset := range map[string]func(){
 		"container": func() { d.Container = nil }, "containerSet": func() { d.ContainerSet = nil },
 		"script": func() { d.Script = nil }, "resource": func() { d.Resource = nil }, "steps": func() { d.Steps = nil },
 		"dag": func() { d.DAG = nil }, "suspend": func() { d.Suspend = nil }, "data": func() { d.Data = nil },
 		"http": func() { d.HTTP = nil }, "plugin": func() { d.Plugin = nil },
 	} {
 		if k != kind {
-			clear()
+			unset()
 		}
 	}
 	return overlay(&d, t)

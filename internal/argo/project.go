@@ -1,6 +1,7 @@
 package argo
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -66,12 +67,8 @@ func (j *projector) workflow() *Workflow {
 	w.Name, w.Namespace, w.UID = run.Name, run.Namespace, typedUID(run.UID)
 	w.CreationTimestamp = metav1.NewTime(run.Created)
 	w.Labels, w.Annotations = map[string]string{}, map[string]string{}
-	for k, v := range run.Labels {
-		w.Labels[k] = v
-	}
-	for k, v := range run.Annotations {
-		w.Annotations[k] = v
-	}
+	maps.Copy(w.Labels, run.Labels)
+	maps.Copy(w.Annotations, run.Annotations)
 	if j.s.Phase != "" {
 		w.Labels[labelPhase] = string(j.s.Phase)
 	}

@@ -195,7 +195,7 @@ func (j *projector) targets(n *engine.Node) []bool {
 			}
 		}
 		named := map[string]bool{}
-		for _, name := range strings.Fields(text) {
+		for name := range strings.FieldsSeq(text) {
 			named[name] = true
 		}
 		for i := range g.Calls {

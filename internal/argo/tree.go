@@ -68,8 +68,7 @@ func (n *node) write(b *bytes.Buffer) {
 	case boolNode, numberNode:
 		b.WriteString(n.text)
 	case stringNode:
-		quoted, _ := json.Marshal(n.text) // a string always has a JSON form
-		b.Write(quoted)
+		b.Write(quoted(n.text))
 	case listNode:
 		b.WriteByte('[')
 		n.each(func(first bool, _ string, v *node) {
@@ -85,13 +84,21 @@ func (n *node) write(b *bytes.Buffer) {
 			if !first {
 				b.WriteByte(',')
 			}
-			quoted, _ := json.Marshal(key)
-			b.Write(quoted)
+			b.Write(quoted(key))
 			b.WriteByte(':')
 			v.write(b)
 		})
 		b.WriteByte('}')
 	}
+}
+
+// quoted gives a text's JSON. Every text has one; what is not UTF-8 in it is replaced.
+func quoted(s string) []byte {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return []byte(`""`)
+	}
+	return data
 }
 
 // each calls f for all values that are not dropped.

@@ -5,8 +5,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // WorkflowStatus is how far a workflow is.
 type WorkflowStatus struct {
 	Phase             string                `json:"phase,omitempty"`
-	StartedAt         metav1.Time           `json:"startedAt,omitempty"`
-	FinishedAt        metav1.Time           `json:"finishedAt,omitempty"`
+	StartedAt         metav1.Time           `json:"startedAt"`
+	FinishedAt        metav1.Time           `json:"finishedAt"`
 	Progress          string                `json:"progress,omitempty"`
 	Message           string                `json:"message,omitempty"`
 	Nodes             map[string]NodeStatus `json:"nodes,omitempty"`
@@ -45,8 +45,8 @@ type NodeStatus struct {
 	Phase                 string             `json:"phase,omitempty"`
 	BoundaryID            string             `json:"boundaryID,omitempty"`
 	Message               string             `json:"message,omitempty"`
-	StartedAt             metav1.Time        `json:"startedAt,omitempty"`
-	FinishedAt            metav1.Time        `json:"finishedAt,omitempty"`
+	StartedAt             metav1.Time        `json:"startedAt"`
+	FinishedAt            metav1.Time        `json:"finishedAt"`
 	EstimatedDuration     int64              `json:"estimatedDuration,omitempty"`
 	Progress              string             `json:"progress,omitempty"`
 	ResourcesDuration     map[string]int64   `json:"resourcesDuration,omitempty"`

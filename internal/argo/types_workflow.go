@@ -15,7 +15,7 @@ const (
 // Workflow is one run, and what it shall do.
 type Workflow struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              WorkflowSpec    `json:"spec"`
 	Status            *WorkflowStatus `json:"status,omitempty"`
 }
@@ -23,7 +23,7 @@ type Workflow struct {
 // WorkflowTemplate is a named spec that workflows refer to. ClusterWorkflowTemplate has the same form.
 type WorkflowTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              WorkflowSpec `json:"spec"`
 	Status            *Any         `json:"status,omitempty"`
 }
@@ -31,7 +31,7 @@ type WorkflowTemplate struct {
 // CronWorkflow starts workflows by a schedule.
 type CronWorkflow struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              CronWorkflowSpec `json:"spec"`
 	Status            *Any             `json:"status,omitempty"`
 }
@@ -59,14 +59,14 @@ type StopStrategy struct {
 // WorkflowEventBinding starts a workflow when an event matches. It is read and checked, not run.
 type WorkflowEventBinding struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              struct {
 		Event struct {
 			Selector string `json:"selector"`
 		} `json:"event"`
 		Submit *struct {
 			WorkflowTemplateRef WorkflowTemplateRef `json:"workflowTemplateRef"`
-			metav1.ObjectMeta   `json:"metadata,omitempty"`
+			metav1.ObjectMeta   `json:"metadata,omitzero"`
 			Arguments           *Arguments `json:"arguments,omitempty"`
 		} `json:"submit,omitempty"`
 	} `json:"spec"`
@@ -75,7 +75,7 @@ type WorkflowEventBinding struct {
 // otherObject is an argoproj.io object that is read for its name only (task sets, task results, event sources).
 type otherObject struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              *Any `json:"spec,omitempty"`
 	Status            *Any `json:"status,omitempty"`
 }
@@ -200,7 +200,7 @@ type ExecutorConfig struct {
 
 // ExecutorPlugin is a sidecar that carries out plugin templates.
 type ExecutorPlugin struct {
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Spec              struct {
 		Sidecar struct {
 			AutomountServiceAccountToken bool             `json:"automountServiceAccountToken,omitempty"`

@@ -100,14 +100,9 @@ func (p place) at(field string) place {
 	return p
 }
 
-// item goes to an entry of a list, which Argo's messages name by its own name where it has one.
-func (p place) item(i int, name string) place {
-	p.path = index(p.path, i)
-	if name != "" {
-		p.name += "." + name
-	} else {
-		p.name = index(p.name, i)
-	}
+// item goes to an entry of a list.
+func (p place) item(i int) place {
+	p.path, p.name = index(p.path, i), index(p.name, i)
 	return p
 }
 

@@ -22,7 +22,7 @@ func (v *validator) steps(p place, t *Template, in string, vars *variables) {
 			at := p.at("steps")
 			at.path, at.name = fmt.Sprintf("%s[%d][%d]", at.path, i, j), fmt.Sprintf("%s[%d]", at.name, i)
 			nameAt := at.at("name")
-			v.fieldName(nameAt, "", step.Name)
+			v.fieldName(nameAt, step.Name)
 			if first, ok := seen[step.Name]; ok && step.Name != "" {
 				v.invalid(nameAt, fmt.Sprintf("%s.name '%s' is not unique", at.name, step.Name), "%s is also the name of %s; give each its own", shorten(step.Name), first)
 			}
@@ -50,7 +50,7 @@ func (v *validator) dag(p place, t *Template, in string, vars *variables) {
 	index := map[string]int{}
 	for i := range tasks {
 		at := dagPlace(p, i, "")
-		v.fieldName(at.at("name"), "", tasks[i].Name)
+		v.fieldName(at.at("name"), tasks[i].Name)
 		if first, ok := index[tasks[i].Name]; ok {
 			v.invalid(at.at("name"), fmt.Sprintf("%s.tasks[%d].name '%s' is not unique", p.name, i, tasks[i].Name), "%s is also the name of tasks[%d]; give each its own", shorten(tasks[i].Name), first)
 			continue
@@ -66,7 +66,7 @@ func (v *validator) dag(p place, t *Template, in string, vars *variables) {
 		v.invalid(dagPlace(p, cycle[0], tasks[cycle[0]].Name), p.name+".tasks dependency cycle detected: "+strings.Join(names, "->"), "wait for each other in a circle: %s", strings.Join(names, " -> "))
 		return
 	}
-	for _, target := range strings.Fields(t.DAG.Target) {
+	for target := range strings.FieldsSeq(t.DAG.Target) {
 		if _, ok := index[target]; !ok && !hasTag(t.DAG.Target) {
 			v.invalid(p.at("dag.target"), fmt.Sprintf("%s.targets: target '%s' is not defined", p.name, target), "there is no task %q%s", target, maybe(nearest(target, index)))
 		}
@@ -103,7 +103,7 @@ func (v *validator) dag(p place, t *Template, in string, vars *variables) {
 
 // dagPlace is the place of a task. Argo's messages name it "templates.x.tasks.y".
 func dagPlace(p place, i int, name string) place {
-	at := p.at("dag.tasks").item(i, "")
+	at := p.at("dag.tasks").item(i)
 	at.name = p.name + ".tasks." + name
 	if name == "" {
 		at.name = fmt.Sprintf("%s.tasks[%d]", p.name, i)
@@ -150,7 +150,7 @@ func (v *validator) dependencies(p place, tasks []DAGTask, index map[string]int)
 			own.add(n)
 		}
 		for j, d := range task.Dependencies {
-			add(at.at("dependencies").item(j, ""), d, false)
+			add(at.at("dependencies").item(j), d, false)
 		}
 		if task.Depends != "" {
 			tree, err := parseDepends(task.Depends)

@@ -27,19 +27,19 @@ func (v *validator) leaf(p place, t *Template) {
 		v.http(p.at("http"), t.HTTP)
 	case "data":
 		for i, step := range t.Data.Transformation {
-			v.expression(p.at("data.transformation").item(i, "").at("expression"), step.Expression)
+			v.expression(p.at("data.transformation").item(i).at("expression"), step.Expression)
 		}
 	case "plugin":
 		v.plugin(p.at("plugin"))
 	}
 	for i, c := range t.InitContainers {
-		v.mounts(p.at("initContainers").item(i, ""), t, c.VolumeMounts)
+		v.mounts(p.at("initContainers").item(i), t, c.VolumeMounts)
 	}
 	for i, c := range t.Sidecars {
 		if reserved(c.Name) {
-			v.invalid(p.at("sidecars").item(i, "").at("name"), fmt.Sprintf("%s.sidecars: %q is a reserved Argo container name", p.name, c.Name), "%q is a name that the system uses; take another", c.Name)
+			v.invalid(p.at("sidecars").item(i).at("name"), fmt.Sprintf("%s.sidecars: %q is a reserved Argo container name", p.name, c.Name), "%q is a name that the system uses; take another", c.Name)
 		}
-		v.mounts(p.at("sidecars").item(i, ""), t, c.VolumeMounts)
+		v.mounts(p.at("sidecars").item(i), t, c.VolumeMounts)
 	}
 	if m := t.Memoize; m != nil {
 		if m.Key == "" {
@@ -96,7 +96,7 @@ func (v *validator) container(p place, t *Template, c, defaults *corev1.Containe
 func (v *validator) mounts(p place, t *Template, mounts []corev1.VolumeMount) {
 	taken := map[string]string{}
 	for i, m := range mounts {
-		at := p.at("volumeMounts").item(i, "")
+		at := p.at("volumeMounts").item(i)
 		if first, ok := taken[m.MountPath]; ok && !hasTag(m.MountPath) {
 			v.invalid(at.at("mountPath"), fmt.Sprintf("%s.mountPath '%s' already mounted in %s", at.name, m.MountPath, first), "%s is already mounted by %s", m.MountPath, first)
 		}
@@ -129,8 +129,8 @@ func (v *validator) containerSet(p place, t *Template) {
 	}
 	index, needs := map[string]int{}, make([][]int, len(set.Containers))
 	for i, c := range set.Containers {
-		at := p.at("containers").item(i, "")
-		v.fieldName(at.at("name"), "", c.Name)
+		at := p.at("containers").item(i)
+		v.fieldName(at.at("name"), c.Name)
 		if _, ok := index[c.Name]; ok && c.Name != "" {
 			v.invalid(at.at("name"), fmt.Sprintf("%s.containers[%d].name '%s' is not unique", p.name, i, c.Name), "%s is also the name of another container; give each its own", shorten(c.Name))
 		}
@@ -144,7 +144,7 @@ func (v *validator) containerSet(p place, t *Template) {
 		for j, d := range c.Dependencies {
 			n, ok := index[d]
 			if !ok {
-				v.invalid(p.at("containers").item(i, "").at("dependencies").item(j, ""), fmt.Sprintf("%s.containers.%s dependency '%s' not defined", p.name, c.Name, d),
+				v.invalid(p.at("containers").item(i).at("dependencies").item(j), fmt.Sprintf("%s.containers.%s dependency '%s' not defined", p.name, c.Name, d),
 					"there is no container %q%s", d, maybe(nearest(d, index)))
 				continue
 			}

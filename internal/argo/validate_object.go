@@ -72,7 +72,7 @@ func (v *validator) cron(p place, s *CronWorkflowSpec) {
 	}
 	for i, schedule := range s.Schedules {
 		if _, err := cron.ParseStandard(schedule); err != nil {
-			v.refuse(p.at("schedules").item(i, ""), "%s is not a schedule (%v); write five fields, or @daily and the like", shorten(schedule), err)
+			v.refuse(p.at("schedules").item(i), "%s is not a schedule (%v); write five fields, or @daily and the like", shorten(schedule), err)
 		}
 	}
 	if s.Timezone != "" {

@@ -16,10 +16,10 @@ var (
 const maxFieldName = 128
 
 // fieldName checks the name of a template, step or task.
-func (v *validator) fieldName(p place, prefix, name string) {
+func (v *validator) fieldName(p place, name string) {
 	switch {
 	case name == "":
-		v.invalid(p, prefix+p.name+" is required", "is missing")
+		v.invalid(p, p.name+" is required", "is missing")
 	case hasTag(name):
 	case len(name) > maxFieldName:
 		v.invalid(p, fmt.Sprintf("%s: '%s' is invalid: must be no more than %d characters", p.name, name, maxFieldName), "has %d characters; at most %d are allowed", len(name), maxFieldName)
@@ -258,11 +258,11 @@ func (v *validator) retry(p place, r *RetryStrategy) {
 func (v *validator) locks(p place, s *Synchronization) {
 	for i, m := range deref(s).Mutexes {
 		if m.Name == "" {
-			v.invalid(p.at("mutexes").item(i, "").at("name"), "mutex name is required", "is missing")
+			v.invalid(p.at("mutexes").item(i).at("name"), "mutex name is required", "is missing")
 		}
 	}
 	for i, sem := range deref(s).Semaphores {
-		at := p.at("semaphores").item(i, "")
+		at := p.at("semaphores").item(i)
 		switch {
 		case sem.ConfigMapKeyRef == nil && sem.Database == nil:
 			v.invalid(at, "semaphore needs configMapKeyRef or database", "must say where its size is: configMapKeyRef with name and key, or database")
@@ -277,7 +277,7 @@ func (v *validator) locks(p place, s *Synchronization) {
 // metrics checks names and values of metrics.
 func (v *validator) metrics(p place, m *Metrics) {
 	for i, x := range deref(m).Prometheus {
-		at := p.at("prometheus").item(i, "")
+		at := p.at("prometheus").item(i)
 		if !metricNameForm.MatchString(x.Name) {
 			v.refuse(at.at("name"), "%s is not a valid metric name; use letters, digits and underscores, and do not begin with a digit", shorten(x.Name))
 		}
@@ -286,7 +286,7 @@ func (v *validator) metrics(p place, m *Metrics) {
 		}
 		for j, l := range x.Labels {
 			if !metricNameForm.MatchString(l.Key) {
-				v.refuse(at.at("labels").item(j, "").at("key"), "%s is not a valid label; use letters, digits and underscores", shorten(l.Key))
+				v.refuse(at.at("labels").item(j).at("key"), "%s is not a valid label; use letters, digits and underscores", shorten(l.Key))
 			}
 		}
 		kinds := 0

@@ -22,7 +22,7 @@ func (v *validator) argumentNames(p place, a Arguments) {
 func (v *validator) names(p place, names []string) {
 	seen := map[string]int{}
 	for i, name := range names {
-		at := p.item(i, "").at("name")
+		at := p.item(i).at("name")
 		if name == "" {
 			v.invalid(at, at.name+" is required", "is missing")
 			continue
@@ -45,7 +45,7 @@ func (v *validator) names(p place, names []string) {
 func (v *validator) arguments(p place, a Arguments) {
 	v.argumentNames(p, a)
 	for i, x := range a.Parameters {
-		at := p.at("parameters").item(i, "")
+		at := p.at("parameters").item(i)
 		name := p.name + "." + x.Name
 		if x.Value == nil && x.ValueFrom == nil && x.Default == nil {
 			v.invalid(at, fmt.Sprintf("%s.value or %s.valueFrom is required", name, name), "has no value; add value or valueFrom, or leave the argument out")
@@ -65,7 +65,7 @@ func (v *validator) arguments(p place, a Arguments) {
 		}
 	}
 	for i, x := range a.Artifacts {
-		v.argumentArtifact(p.at("artifacts").item(i, ""), p.name+"."+x.Name, x)
+		v.argumentArtifact(p.at("artifacts").item(i), p.name+"."+x.Name, x)
 	}
 }
 
@@ -139,11 +139,11 @@ func (v *validator) inputs(p place, t *Template) {
 	v.argumentNames(p, Arguments(t.Inputs))
 	for i, in := range t.Inputs.Parameters {
 		if f := in.ValueFrom; f != nil {
-			v.expression(p.at("parameters").item(i, "").at("valueFrom.expression"), f.Expression)
+			v.expression(p.at("parameters").item(i).at("valueFrom.expression"), f.Expression)
 		}
 	}
 	for i, in := range t.Inputs.Artifacts {
-		at := p.at("artifacts").item(i, "")
+		at := p.at("artifacts").item(i)
 		name := p.name + ".artifacts." + in.Name
 		if in.Path != "" && t.isGraph() {
 			v.invalid(at.at("path"), name+".path only valid in container/script templates", "is only possible for a task; steps and dag hand artifacts on without files")
@@ -169,12 +169,12 @@ func needsPath(t *Template) bool {
 func (v *validator) outputs(p place, t *Template) {
 	v.argumentNames(p, Arguments{Parameters: t.Outputs.Parameters, Artifacts: t.Outputs.Artifacts})
 	for i, out := range t.Outputs.Parameters {
-		at := p.at("parameters").item(i, "")
+		at := p.at("parameters").item(i)
 		v.outputParameter(at, p.name+".parameters."+out.Name, t, out)
 		v.globalName(at, out.GlobalName)
 	}
 	for i, out := range t.Outputs.Artifacts {
-		at := p.at("artifacts").item(i, "")
+		at := p.at("artifacts").item(i)
 		name := p.name + ".artifacts." + out.Name
 		switch {
 		case out.Path != "" && t.isGraph():

@@ -85,9 +85,9 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 	seen := map[string]int{}
 	for i := range s.Templates {
 		t := &s.Templates[i]
-		at := p.at("templates").item(i, "").at("name")
+		at := p.at("templates").item(i).at("name")
 		at.name = fmt.Sprintf("spec.templates[%d].name", i)
-		v.fieldName(at, "", t.Name)
+		v.fieldName(at, t.Name)
 		if first, ok := seen[t.Name]; ok && t.Name != "" {
 			v.invalid(at, fmt.Sprintf("spec.templates[%d].name '%s' is not unique", i, t.Name), "%s is also the name of templates[%d]; give each its own", shorten(t.Name), first)
 		}
@@ -107,7 +107,7 @@ func (v *validator) workflowArguments(spec place) {
 	for _, a := range v.r.spec.Arguments.Parameters {
 		p, name := own, "spec.arguments."+a.Name
 		if i := slices.IndexFunc(v.r.own.Arguments.Parameters, func(o Parameter) bool { return o.Name == a.Name }); i >= 0 {
-			p = own.at("parameters").item(i, "")
+			p = own.at("parameters").item(i)
 		} else if v.r.ref != nil {
 			p.doc, p.path = v.b.origin[v.r.ref], "spec.arguments"
 		}
@@ -134,7 +134,7 @@ func (v *validator) workflowArguments(spec place) {
 		v.enum(p, name, a.Enum, value)
 	}
 	for i, a := range v.r.own.Arguments.Artifacts {
-		v.argumentArtifact(own.at("artifacts").item(i, ""), "spec.arguments."+a.Name, a)
+		v.argumentArtifact(own.at("artifacts").item(i), "spec.arguments."+a.Name, a)
 	}
 }
 
