@@ -35,7 +35,7 @@ spec:
     inputs: {parameters: [{name: number}]}
     container:
       image: busybox
-      command: [sh, -c, 'sleep 0.3; echo $(({{inputs.parameters.number}} * 2)); echo {{inputs.parameters.number}} >>%s']
+      command: [sh, -c, 'sleep 0.7; echo $(({{inputs.parameters.number}} * 2)); echo {{inputs.parameters.number}} >>%s']
   - name: sum
     inputs: {parameters: [{name: numbers}]}
     script:
@@ -100,7 +100,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 	for {
 		window := time.Duration(0)
 		if killed < kills {
-			window = time.Duration(20+draw.IntN(480)) * time.Millisecond
+			window = time.Duration(20+draw.IntN(380)) * time.Millisecond
 		}
 		var done bool
 		out, done = start(t, p, window, args)
