@@ -155,7 +155,9 @@ func answer(conn net.Conn, active *runner.Active) {
 			r.Error = err.Error()
 		}
 	}
-	_ = json.NewEncoder(conn).Encode(r)
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return // who asked has gone
+	}
 }
 
 // errNotRunning says that no process runs a run.

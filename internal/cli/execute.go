@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -54,8 +55,7 @@ func (a *app) adopt(ctx context.Context, uid string, view viewFlags) (*execution
 		return nil, fmt.Errorf("make the run's folder: %w", err)
 	}
 	owner, err := a.own(uid)
-	var held *filelock.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
 		return nil, &ownedError{run: run.Name, by: held.Holder}
 	}
 	if err != nil {
@@ -266,8 +266,8 @@ func (e *execution) show() (observers []runner.Observer, done func()) {
 		ends = append(ends, f.close)
 	}
 	return observers, func() {
-		for i := len(ends) - 1; i >= 0; i-- {
-			ends[i]()
+		for _, end := range slices.Backward(ends) {
+			end()
 		}
 		ends = nil
 	}

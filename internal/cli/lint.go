@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ func (a *app) lintCommand() *cobra.Command {
 of each other are given together, or with -f and --templates.
 
 Exit codes: 0 all are good, 2 some are not.`,
-		Args: atLeast(1, "files or folders"),
+		Args: atLeastOne("files or folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			docs, err := a.lintDocuments(args)
 			if err != nil {
@@ -95,7 +94,7 @@ Exit codes: 0 all are good, 2 some are not.`,
 func (a *app) lintDocuments(args []string) ([]store.Document, error) {
 	var docs []store.Document
 	for _, name := range args {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
+		if isFolder(name) {
 			in, err := a.readFolder(name)
 			if err != nil {
 				return nil, err

@@ -30,7 +30,7 @@ UID or its beginning, or @latest. TASK narrows it to tasks of that name, or of t
 		Example: `  sluice logs @latest
   sluice logs hello-world-x7k2p -f --grep error
   sluice logs my-run train --no-prefix`,
-		Args:              atLeast(1, "a run and, if you like, tasks"),
+		Args:              atLeastOne("a run and, if you like, tasks"),
 		ValidArgsFunction: a.completeRunThenTasks,
 		RunE: func(c *cobra.Command, args []string) error {
 			var filter *regexp.Regexp

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,11 @@ func System(version string) Process {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv, Environ: os.Environ,
 		Interrupts: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 4)
-			signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+				if !signal.Ignored(s) { // nohup means it
+					signal.Notify(c, s)
+				}
+			}
 			return c, func() { signal.Stop(c) }
 		},
 	}
@@ -89,8 +94,8 @@ func (a *app) later(f func() error) { a.closers = append(a.closers, f) }
 
 func (a *app) close() error {
 	var err error
-	for i := len(a.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, a.closers[i]())
+	for _, closer := range slices.Backward(a.closers) {
+		err = errors.Join(err, closer())
 	}
 	a.closers = nil
 	return err
@@ -118,13 +123,11 @@ func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	var told failure
-	if errors.As(err, &told) {
+	if _, told := errors.AsType[failure](err); told {
 		return exitFailed
 	}
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "error:"), err)
-	var bad usageError
-	if !a.begun || errors.As(err, &bad) {
+	if _, bad := errors.AsType[usageError](err); bad || !a.begun {
 		return exitUsage
 	}
 	return exitFailed
@@ -168,9 +171,9 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func atLeast(n int, what string) cobra.PositionalArgs {
+func atLeastOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) < n {
+		if len(args) == 0 {
 			return usage("%s takes %s; see sluice %s --help", c.Name(), what, c.Name())
 		}
 		return nil

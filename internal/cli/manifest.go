@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -102,9 +103,7 @@ func companions(docs []store.Document) (configMaps, secrets map[string]map[strin
 					}
 					values[k] = string(text)
 				}
-				for k, v := range o.StringData {
-					values[k] = v
-				}
+				maps.Copy(values, o.StringData)
 				secrets[o.Metadata.Name] = values
 			}
 		}

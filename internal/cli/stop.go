@@ -24,7 +24,7 @@ func (a *app) endCommand(what, short, long string) *cobra.Command {
 		Use:               what + " RUN...",
 		Short:             short,
 		Long:              long,
-		Args:              atLeast(1, "runs"),
+		Args:              atLeastOne("runs"),
 		ValidArgsFunction: a.completeRuns(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			if _, err := parseNodeSelector(nodes); err != nil {

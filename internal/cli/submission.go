@@ -65,7 +65,7 @@ func (s *submitFlags) add(c *cobra.Command) {
 	f.Var(&choice{to: &s.Sandbox, of: []string{"auto", "on", "off"}}, "sandbox", "a copy-on-write view of the machine for each task: auto, on or off (default auto)")
 	f.BoolVar(&s.Limits, "limits", false, "enforce the CPU and memory limits that the manifest declares")
 	f.Int64Var(&s.Parallelism, "parallelism", 0, "how many tasks may run at once, in place of the manifest's (0: as the manifest says)")
-	f.StringVar(&s.ArtifactRoot, "artifact-root", "", "`folder` that outputs are stored in (default artifacts/ in $SLUICE_HOME)")
+	f.StringVar(&s.ArtifactRoot, "artifact-root", "", "`folder` or URI that outputs are stored in (default artifacts/ in $SLUICE_HOME)")
 	_ = c.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions([]string{"process", "docker", "podman"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions([]string{"auto", "on", "off"}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -96,7 +96,7 @@ func (s *submitFlags) settle(a *app) (options, error) {
 	if o.Labels, err = keyValues("--labels", s.labels); err != nil {
 		return o, err
 	}
-	if o.ArtifactRoot != "" {
+	if o.ArtifactRoot != "" && !strings.Contains(o.ArtifactRoot, "://") {
 		if o.ArtifactRoot, err = filepath.Abs(o.ArtifactRoot); err != nil {
 			return o, usage("--artifact-root: %w", err)
 		}
@@ -198,13 +198,17 @@ func (a *app) readFile(name string) (store.Document, error) {
 		data, err = os.ReadFile(name)
 	}
 	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
 		return store.Document{}, usage("%s: cannot be read: %w", name, err)
 	}
 	return store.Document{Name: name, Data: data}, nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // readFolder reads the manifests of a folder and of those below it, by name.
@@ -279,7 +283,7 @@ func (s *submitFlags) others(a *app) ([]store.Document, error) {
 func (s *submitFlags) readHooks(a *app) ([]store.Document, error) {
 	names := s.hooks
 	if len(names) == 0 {
-		if info, err := os.Stat(a.folder("hooks")); err != nil || !info.IsDir() {
+		if !isFolder(a.folder("hooks")) {
 			return nil, nil
 		}
 		names = []string{a.folder("hooks")}
@@ -290,7 +294,7 @@ func (s *submitFlags) readHooks(a *app) ([]store.Document, error) {
 		if err != nil {
 			return nil, usage("%s: %w", name, err)
 		}
-		if info, err := os.Stat(abs); err == nil && info.IsDir() {
+		if isFolder(abs) {
 			in, err := a.readFolder(abs)
 			if err != nil {
 				return nil, err

@@ -24,6 +24,7 @@ func (a *app) submit(ctx context.Context, sub store.Submission, opts options, fi
 	if err != nil {
 		return err
 	}
+	a.warn(m)
 	reg, err := a.registry(sub.Hooks)
 	if err != nil {
 		return err
@@ -54,13 +55,19 @@ func (a *app) submit(ctx context.Context, sub store.Submission, opts options, fi
 	return e.execute(ctx, nil)
 }
 
+// warn prints what is odd about a manifest, once: when it is submitted.
+func (a *app) warn(m *manifest) {
+	for _, w := range m.warnings {
+		fmt.Fprintf(a.logs, "%s %s\n", a.paint(yellow, "warning:"), w)
+	}
+}
+
 // load compiles a submission; what is wrong with it goes to standard error, and to standard output in the form asked for
 // where there is one.
 func (a *app) load(sub store.Submission, opts options, output string) (*manifest, error) {
 	m, err := compile(sub, opts)
 	if err != nil {
-		var r refusal
-		if errors.As(err, &r) {
+		if r, ok := errors.AsType[refusal](err); ok {
 			if r.object != nil && (output == "json" || output == "yaml") {
 				if e := a.printObject(output, r.object); e != nil {
 					return nil, errors.Join(usageError{err}, e)
@@ -69,9 +76,6 @@ func (a *app) load(sub store.Submission, opts options, output string) (*manifest
 			return nil, usageError{err}
 		}
 		return nil, err
-	}
-	for _, w := range m.warnings {
-		a.log.Warn(w)
 	}
 	if opts.Parallelism > 0 {
 		m.program.Parallelism = opts.Parallelism
@@ -203,6 +207,7 @@ func (a *app) dryRun(_ context.Context, sub store.Submission, opts options, file
 	if err != nil {
 		return err
 	}
+	a.warn(m)
 	reg, err := a.registry(sub.Hooks)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ func (a *app) suspendCommand() *cobra.Command {
 		Short: "Suspend a run: what runs goes on, nothing new is started until sluice resume",
 		Long: `Suspend a run that is being run: tasks that run go on, and nothing new is started until sluice resume. A run that no
 process goes on with is suspended as it is.`,
-		Args:              atLeast(1, "runs"),
+		Args:              atLeastOne("runs"),
 		ValidArgsFunction: a.completeRuns(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error

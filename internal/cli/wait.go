@@ -18,7 +18,7 @@ func (a *app) waitCommand() *cobra.Command {
 		Short: "Wait until runs have ended",
 		Long: `Wait until runs have ended, whichever processes run them, and print a line for each. The exit code is 0 when all have
 succeeded, else 1.`,
-		Args:              atLeast(1, "runs"),
+		Args:              atLeastOne("runs"),
 		ValidArgsFunction: a.completeRuns(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
@@ -34,8 +34,7 @@ succeeded, else 1.`,
 					return err
 				}
 				if err := a.followRun(ctx, uid); err != nil {
-					var gone *notRunning
-					if errors.As(err, &gone) {
+					if gone, ok := errors.AsType[*notRunning](err); ok {
 						fmt.Fprintf(a.Stdout, "%s Interrupted\n", gone.name)
 						bad = err
 						continue

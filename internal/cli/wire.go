@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/artifact"
@@ -77,8 +78,8 @@ type parts struct {
 // close ends the parts: first the hooks, which send the last notices, then the rest.
 func (p *parts) close() error {
 	var err error
-	for i := len(p.ends) - 1; i >= 0; i-- {
-		err = errors.Join(err, p.ends[i]())
+	for _, end := range slices.Backward(p.ends) {
+		err = errors.Join(err, end())
 	}
 	p.ends = nil
 	return err

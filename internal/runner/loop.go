@@ -22,9 +22,8 @@ type Active struct {
 	job      Job
 	box      *mailbox
 	state    *engine.State
-	position int // events in the journal
-	snapshot int // events in the last snapshot
-	last     time.Time
+	position int          // events in the journal
+	snapshot int          // events in the last snapshot
 	open     map[any]bool // what is under way: keys as in open.go
 	stop     chan bool    // true: at once
 	stopping atomic.Bool
@@ -94,12 +93,12 @@ func (a *Active) Interrupt(force bool) {
 // of ctx included, says that something around the run broke: nothing is stopped or lost, and a resume goes on with it.
 func (a *Active) Run(ctx context.Context) (End, error) {
 	defer a.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	a.timers = newTimers(a.runner.Now, func(t engine.Timer) { a.Tell(engine.Event{Fired: &engine.Fired{Timer: t}}) })
 	defer a.timers.close()
 	a.send = newDispatcher(ctx, a)
-	defer func() { cancel(); a.send.close() }()
+	defer func() { cancel(ErrEnded); a.send.close() }()
 
 	a.state.TakeChanged()
 	var all []engine.NodeID

@@ -4,6 +4,7 @@ package locks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -39,6 +40,8 @@ type Ledger interface {
 	DropLocks(ctx context.Context, owner string) error
 }
 
+var errClosed = errors.New("the locks are closed")
+
 // Options have defaults for all that is zero.
 type Options struct {
 	// Lease is how long a process that has died keeps its locks: 15 s. Poll is how often the ledger is asked while
@@ -58,7 +61,7 @@ type Locks struct {
 	mu      sync.Mutex
 	asked   map[[2]string]engine.NodeID // requests that have not been granted, by run and path
 	wake    chan struct{}
-	stop    context.CancelFunc
+	stop    func()
 	done    chan struct{}
 	started bool
 }
@@ -168,8 +171,8 @@ func (l *Locks) begin() {
 		return
 	}
 	l.started = true
-	ctx, cancel := context.WithCancel(context.Background())
-	l.stop = cancel
+	ctx, cancel := context.WithCancelCause(context.Background())
+	l.stop = func() { cancel(errClosed) }
 	go l.loop(ctx)
 }
 
