@@ -23,7 +23,7 @@ func claimAction(spec *ContainerSpec) string {
 
 // claim compiles such a component into a task that acts on a Kubernetes object: {"action", "manifest"}, the manifest a
 // JSON text whose parameters are put in by the language's pod patch form.
-func (c *compiler) claim(t *program.Template, spec *ContainerSpec) {
+func claim(t *program.Template, spec *ContainerSpec) {
 	action := claimAction(spec)
 	manifest := map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
 	parameter := func(name string) map[string]any { return map[string]any{"$parameter": name} }

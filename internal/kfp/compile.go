@@ -106,7 +106,7 @@ func (c *compiler) component(scope, name string, spec *ComponentSpec, inherited 
 		c.graph(t, spec, inherited)
 		return t
 	}
-	c.executor(t, name, spec)
+	c.executor(t, spec)
 	return t
 }
 

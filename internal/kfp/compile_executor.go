@@ -1,6 +1,7 @@
 package kfp
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,16 @@ const (
 )
 
 // executor compiles a component that something runs.
-func (c *compiler) executor(t *program.Template, name string, spec *ComponentSpec) {
+func (c *compiler) executor(t *program.Template, spec *ComponentSpec) {
 	t.Outputs = taskOutputs(spec)
 	e := c.pipeline.Spec.DeploymentSpec.Executors[spec.ExecutorLabel]
 	switch {
 	case e.Importer != nil:
-		t.Task = c.importer(t, spec, e.Importer)
+		t.Task = importer(spec, e.Importer)
 	case claimAction(e.Container) != "":
-		c.claim(t, e.Container)
+		claim(t, e.Container)
 	default:
-		t.Task = c.container(e.Container)
+		t.Task = container(e.Container)
 		c.platform(t, spec)
 	}
 }
@@ -59,9 +60,7 @@ func outputMetadata(d *OutputArtifact) map[string]any {
 			}
 		}
 	}
-	for k, v := range d.Metadata {
-		out[k] = v
-	}
+	maps.Copy(out, d.Metadata)
 	if len(out) == 0 {
 		return nil
 	}
@@ -69,7 +68,7 @@ func outputMetadata(d *OutputArtifact) map[string]any {
 }
 
 // container compiles a command in an image.
-func (c *compiler) container(spec *ContainerSpec) *program.Body {
+func container(spec *ContainerSpec) *program.Body {
 	main := program.Container{
 		Name: mainContainer, Image: spec.Image, Command: spec.Command, Args: spec.Args,
 		CPULimit:    quantity(spec.Resources.ResourceCPULimit, spec.Resources.CPULimit, ""),
@@ -142,7 +141,7 @@ func resources(r Resources) map[string]any {
 }
 
 // importer compiles what records an artifact that lies somewhere. Its one output is the artifact.
-func (c *compiler) importer(t *program.Template, spec *ComponentSpec, imp *ImporterSpec) *program.Body {
+func importer(spec *ComponentSpec, imp *ImporterSpec) *program.Body {
 	out := &program.Import{Type: imp.TypeSchema.title(), Reimport: imp.Reimport, Output: "artifact"}
 	if names := sortedKeys(spec.OutputDefinitions.Artifacts); len(names) > 0 {
 		out.Output = names[0]
@@ -165,9 +164,7 @@ func (c *compiler) importer(t *program.Template, spec *ComponentSpec, imp *Impor
 			}
 		}
 	}
-	for k, v := range imp.Metadata {
-		metadata[k] = v
-	}
+	maps.Copy(metadata, imp.Metadata)
 	if len(metadata) > 0 {
 		out.Metadata = metadata
 	}
@@ -178,7 +175,7 @@ func (c *compiler) importer(t *program.Template, spec *ComponentSpec, imp *Impor
 			out.Metadata = map[string]any{}
 		}
 		out.Metadata["_kfp_workspace"] = true
-		c.mountWorkspace(t, body)
+		mountWorkspace(body)
 	}
 	return body
 }

@@ -267,7 +267,7 @@ func (b *binder) loop() *program.Loop {
 
 // loopOver gives the loop for a call whose arguments have become inputs of the graph around it.
 func (b *binder) loopOver(l *program.Loop) *program.Loop {
-	ref := ""
+	var ref string
 	switch {
 	case b.spec.ArtifactIterator != nil:
 		ref = "inputs.artifacts." + b.spec.ArtifactIterator.Items.InputArtifact

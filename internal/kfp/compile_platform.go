@@ -2,6 +2,7 @@ package kfp
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/sluice-ml/sluice/internal/expr/kfpexpr"
 	"github.com/sluice-ml/sluice/internal/program"
@@ -32,7 +33,7 @@ func (c *compiler) platform(t *program.Template, spec *ComponentSpec) {
 		s.withhold()
 	}
 	if c.pipeline.Platform.Kubernetes.PipelineConfig.Workspace != nil && mayUseWorkspace(c.pipeline, spec) {
-		c.mountWorkspace(t, t.Task)
+		mountWorkspace(t.Task)
 		s.pod["volumes"] = append(list(s.pod["volumes"]), map[string]any{"name": workspaceVolume, "persistentVolumeClaim": map[string]any{
 			"claimName": "{{$.pipeline_job_resource_name}}-" + workspaceVolume,
 		}})
@@ -67,7 +68,7 @@ func mayUseWorkspace(p *Pipeline, spec *ComponentSpec) bool {
 }
 
 // mountWorkspace mounts the run's workspace: a volume claim of the run's own.
-func (c *compiler) mountWorkspace(_ *program.Template, body *program.Body) {
+func mountWorkspace(body *program.Body) {
 	body.Volumes = append(body.Volumes, program.Volume{
 		Name: workspaceVolume, Kind: "claim", Source: "{{$.pipeline_job_resource_name}}-" + workspaceVolume,
 	})
@@ -96,9 +97,7 @@ func pipelinePod(config PipelineConfig) program.JSON {
 		if w.Size != "" {
 			spec["resources"] = map[string]any{"requests": map[string]any{"storage": w.Size}}
 		}
-		for k, v := range w.Kubernetes.PVCSpecPatch {
-			spec[k] = v
-		}
+		maps.Copy(spec, w.Kubernetes.PVCSpecPatch)
 		out["volumeClaimTemplates"] = []any{map[string]any{"metadata": map[string]any{"name": workspaceVolume}, "spec": spec}}
 	}
 	if len(out) == 0 {

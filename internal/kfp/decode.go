@@ -12,7 +12,7 @@ import (
 // wrong type with its path, and goes on.
 type decoder struct{ problems *problems }
 
-var valueType = reflect.TypeOf(Value{})
+var valueType = reflect.TypeFor[Value]()
 
 // decode fills to, a pointer, from v. A null leaves it as it is.
 func (d *decoder) decode(path string, v any, to any) {

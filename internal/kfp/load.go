@@ -2,7 +2,6 @@ package kfp
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 )
 
@@ -164,9 +163,4 @@ func (p *Pipeline) rawAt(keys ...string) any {
 		v = next
 	}
 	return v
-}
-
-// String names the pipeline for messages.
-func (p *Pipeline) String() string {
-	return fmt.Sprintf("pipeline %s (%s)", p.Spec.PipelineInfo.Name, p.Name)
 }

@@ -2,6 +2,7 @@ package kfp
 
 import (
 	"strconv"
+	"strings"
 )
 
 // checkOptions holds the run's parameters and artifacts against the root's declared inputs.
@@ -57,17 +58,17 @@ func (p *Pipeline) checkOptions(o Options) error {
 }
 
 func names[V any](m map[string]V) string {
-	out := ""
+	var out strings.Builder
 	for i, n := range sortedKeys(m) {
 		if i > 0 {
-			out += ", "
+			out.WriteString(", ")
 		}
-		out += n
+		out.WriteString(n)
 	}
-	if out == "" {
+	if out.String() == "" {
 		return "it has none"
 	}
-	return out
+	return out.String()
 }
 
 // ParseParameters reads values given as texts ("-p name=value") by the types that the root declares: a STRING is the text

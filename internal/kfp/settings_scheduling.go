@@ -1,6 +1,8 @@
 package kfp
 
 import (
+	"maps"
+
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -191,9 +193,7 @@ func (s *settings) taskConfig(t *program.Template) {
 			continue
 		}
 		given := map[string]any{}
-		for k, v := range s.given {
-			given[k] = v
-		}
+		maps.Copy(given, s.given)
 		in.Value = &program.Binding{Expr: patchText(given)}
 		configs = append(configs, in)
 	}

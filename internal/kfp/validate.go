@@ -3,6 +3,7 @@ package kfp
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sluice-ml/sluice/internal/expr/kfpexpr"
@@ -86,10 +87,8 @@ func (v *validator) component(path, name string, c *ComponentSpec) {
 }
 
 func knownSetting(field string) bool {
-	for _, k := range settingKinds {
-		if k == field {
-			return true
-		}
+	if slices.Contains(settingKinds, field) {
+		return true
 	}
 	return field == "NONE" || field == ""
 }

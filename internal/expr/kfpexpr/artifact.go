@@ -134,13 +134,14 @@ func (l *language) OutputArtifact(o expr.OutputSite, decl program.OutputArtifact
 	if task == "" {
 		task = "root"
 	}
-	uri := strings.TrimRight(root, "/")
+	var uri strings.Builder
+	uri.WriteString(strings.TrimRight(root, "/"))
 	for _, part := range []string{o.Program, o.UID, task, hex.EncodeToString(id[:4]), decl.Name} {
-		uri += "/" + fileName(part)
+		uri.WriteString("/" + fileName(part))
 	}
 	a := program.Artifact{
-		Name: decl.Name, URI: uri, Type: decl.Type, TypeVersion: typeVersion(decl.Type), Metadata: maps.Clone(decl.Metadata),
-		Archive: "none", Store: StoreOf(uri),
+		Name: decl.Name, URI: uri.String(), Type: decl.Type, TypeVersion: typeVersion(decl.Type), Metadata: maps.Clone(decl.Metadata),
+		Archive: "none", Store: StoreOf(uri.String()),
 	}
 	if decl.Path != "" {
 		return a, decl.Path, nil

@@ -165,7 +165,7 @@ func (c *Checker) Selector(src string) error {
 }
 
 // conditionVariables gives what a condition may read: the fields of KFP's ExecutorInput.
-func conditionVariables(env expr.Env) (map[string]any, error) {
+func conditionVariables(env expr.Env) map[string]any {
 	parameters := map[string]any{}
 	for name, v := range lookupMap(env, "inputs", "parameters") {
 		if v != nil {
@@ -186,7 +186,7 @@ func conditionVariables(env expr.Env) (map[string]any, error) {
 	return map[string]any{
 		"inputs":  map[string]any{"parameter_values": parameters, "artifacts": lists},
 		"outputs": map[string]any{},
-	}, nil
+	}
 }
 
 // forCEL gives CEL the numbers that KFP gives it: all of them are doubles.
@@ -225,7 +225,7 @@ func parseJSON(arg ref.Val) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(forCEL(v))
 }
 
-var jsonValue = reflect.TypeOf(&structpb.Value{})
+var jsonValue = reflect.TypeFor[*structpb.Value]()
 
 // fromCEL turns a result into a JSON value.
 func fromCEL(out ref.Val) (any, error) {

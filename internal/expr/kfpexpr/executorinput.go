@@ -16,7 +16,7 @@ const HiddenInput = "sluice--"
 const fallbackOutputFile = "/tmp/kfp_outputs/output_metadata.json"
 
 // executorInput builds KFP's ExecutorInput from a task's scope. Inputs without a value, or null, are left out.
-func executorInput(l *language, env expr.Env) (map[string]any, error) {
+func executorInput(env expr.Env) map[string]any {
 	inputs := map[string]any{}
 	parameters := map[string]any{}
 	for name, v := range lookupMap(env, "inputs", "parameters") {
@@ -30,7 +30,7 @@ func executorInput(l *language, env expr.Env) (map[string]any, error) {
 	if lists := artifactLists(lookupArtifacts(env, "inputs")); len(lists) > 0 {
 		inputs["artifacts"] = lists
 	}
-	outputs := map[string]any{"outputFile": outputFile(l, env)}
+	outputs := map[string]any{"outputFile": outputFile(env)}
 	files := map[string]any{}
 	for name, v := range lookupMap(env, "outputs", "parameters") {
 		if p := outputPath(v); p != "" {
@@ -43,7 +43,7 @@ func executorInput(l *language, env expr.Env) (map[string]any, error) {
 	if lists := artifactLists(lookupArtifacts(env, "outputs")); len(lists) > 0 {
 		outputs["artifacts"] = lists
 	}
-	return map[string]any{"inputs": inputs, "outputs": outputs}, nil
+	return map[string]any{"inputs": inputs, "outputs": outputs}
 }
 
 func artifactLists(byName map[string][]program.Artifact) map[string]any {
@@ -63,7 +63,7 @@ func artifactLists(byName map[string][]program.Artifact) map[string]any {
 
 // outputFile is where the task writes its output metadata: beside its output artifacts, because the SDK takes that folder
 // for the task's own root in the store (dsl.get_uri).
-func outputFile(l *language, env expr.Env) string {
+func outputFile(env expr.Env) string {
 	outputs := lookupArtifacts(env, "outputs")
 	for _, name := range sortedKeys(outputs) {
 		if list := outputs[name]; len(list) > 0 && list[0].URI != "" {

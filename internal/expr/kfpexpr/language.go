@@ -153,11 +153,7 @@ func (l *language) Condition(c program.Condition, env expr.Env) (bool, error) {
 	if c.Form != "cel" && c.Form != "expression" {
 		return false, fmt.Errorf("a condition of form %q is not of this language", c.Form)
 	}
-	vars, err := conditionVariables(env)
-	if err != nil {
-		return false, err
-	}
-	return l.cel.condition(c.Source, vars)
+	return l.cel.condition(c.Source, conditionVariables(env))
 }
 
 // Select evaluates a CEL expression over one value. The value is there as string_value (its text, whatever its type),

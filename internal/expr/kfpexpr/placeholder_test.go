@@ -90,8 +90,7 @@ func TestUnresolved(t *testing.T) {
 		{"{{$.final_status['skipped']}}", true},
 	} {
 		_, err := New().Text(c.src, leaf())
-		var u *expr.UnresolvedError
-		if !errors.As(err, &u) {
+		if u, ok := errors.AsType[*expr.UnresolvedError](err); !ok {
 			t.Errorf("%s: got %v, want an unresolved placeholder", c.src, err)
 		} else if u.Skipped != c.skipped || "{{"+u.Tag+"}}" != c.src {
 			t.Errorf("%s: got %+v, want skipped %v", c.src, u, c.skipped)

@@ -21,11 +21,7 @@ const WorkspacePath = "/kfp-workspace"
 func (l *language) resolve(p placeholder, env expr.Env) (v any, known bool, err error) {
 	s := p.steps
 	if len(s) == 0 {
-		input, err := executorInput(l, env)
-		if err != nil {
-			return nil, true, err
-		}
-		return compact(input), true, nil
+		return compact(executorInput(env)), true, nil
 	}
 	switch {
 	case len(s) == 3 && s[0] == "inputs" && s[1] == "parameters":
@@ -45,7 +41,7 @@ func (l *language) resolve(p placeholder, env expr.Env) (v any, known bool, err 
 		return v, true, err
 	case len(s) == 2 && s[0] == "outputs" && s[1] == "output_file",
 		len(s) == 1 && (s[0] == "output_metadata_uri" || s[0] == "outputMetadataUri"):
-		return outputFile(l, env), true, nil
+		return outputFile(env), true, nil
 	case len(s) >= 2 && s[0] == "hooks", len(s) >= 4 && s[0] == "tasks":
 		v, err := lookup(p, env, s...)
 		return v, true, err
@@ -57,7 +53,7 @@ func (l *language) resolve(p placeholder, env expr.Env) (v any, known bool, err 
 
 // runtime gives facts of the run and the task.
 func (l *language) runtime(p placeholder, env expr.Env) (any, bool, error) {
-	path := ""
+	var path string
 	switch p.steps[0] {
 	case "pipeline_job_name":
 		if v, presence := env.Lookup([]string{"workflow", "title"}); presence == expr.Present && v != "" && v != nil {

@@ -105,7 +105,7 @@ func (l *language) Parameter(value any, typ program.Type) (any, error) {
 		}
 		value = parsed
 	}
-	ok := false
+	var ok bool
 	switch typ {
 	case program.Integer:
 		_, ok = value.(int64)

@@ -2,6 +2,7 @@ package fingerprint
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 )
 
@@ -74,9 +75,7 @@ func TestWhatCounts(t *testing.T) {
 		t.Helper()
 		task := base
 		task.Parameters = map[string]any{}
-		for k, v := range base.Parameters {
-			task.Parameters[k] = v
-		}
+		maps.Copy(task.Parameters, base.Parameters)
 		change(&task)
 		got, err := Of(task)
 		if err != nil {
