@@ -82,8 +82,7 @@ func TestFaultsOfAnswers(t *testing.T) {
 		strings.Repeat(" ", MaxAnswerBytes) + answer(`{}`): {"is larger than 1048576 bytes"},
 	} {
 		_, err := DecodeResponse([]byte(text), Pre, "u")
-		var problems Problems
-		if !errors.As(err, &problems) {
+		if _, ok := errors.AsType[Problems](err); !ok {
 			t.Errorf("%.80s: error is %v", text, err)
 			continue
 		}

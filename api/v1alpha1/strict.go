@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -183,8 +184,9 @@ func (c *checker) scalar(data json.RawMessage, t reflect.Type, path string) {
 
 // fieldsOf gives the types of a struct's fields by their JSON names, embedded structs included.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	if cached, ok := fieldCache.Load(t); ok {
-		return cached.(map[string]reflect.Type)
+	cached, _ := fieldCache.Load(t)
+	if fields, ok := cached.(map[string]reflect.Type); ok {
+		return fields
 	}
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -192,9 +194,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			for inner, typ := range fieldsOf(f.Type) {
-				fields[inner] = typ
-			}
+			maps.Copy(fields, fieldsOf(f.Type))
 		case name != "-" && name != "":
 			fields[name] = f.Type
 		}

@@ -63,12 +63,12 @@ func (d *Dispatcher) plugin(h Hook) (*plugin, error) {
 	if p, ok := d.plugins[key]; ok && p.made == made {
 		return p, nil
 	}
-	make, known := d.cfg.Builtins[b.Name]
+	maker, known := d.cfg.Builtins[b.Name]
 	if !known {
 		names := slices.Sorted(maps.Keys(d.cfg.Builtins))
 		return nil, fmt.Errorf("%s: hook %s: spec.builtin.name: there is no built-in plugin %q, only: %s", h.Origin, h.Name(), b.Name, strings.Join(names, ", "))
 	}
-	inner, err := make(b.Settings)
+	inner, err := maker(b.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("%s: hook %s: spec.builtin.settings: %w", h.Origin, h.Name(), err)
 	}

@@ -74,7 +74,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	cfg.Breaker = cfg.Breaker.withDefaults()
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "sluice"

@@ -31,7 +31,9 @@ func TestAsksAndAnswers(t *testing.T) {
 }
 
 func TestFailedCallsAreExplained(t *testing.T) {
-	server := serving(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "database is down", 500) })
+	server := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "database is down", http.StatusInternalServerError)
+	})
 	d, sink := dispatcher(t, Config{}, load(t, httpHook(server.URL)))
 	d.Ask(context.Background(), testRun, testProgram, ask("u1"))
 	if got, want := sink.next(t).Failure, "HTTP 500: database is down, attempt 3 of 3"; got != want {

@@ -47,7 +47,7 @@ func TestDocumentationIsTrue(t *testing.T) {
 		case "yaml taskhook":
 			_, err = LoadFile("docs/hooks.md", []byte(text))
 		case "cel ":
-			for _, condition := range strings.Split(strings.TrimSpace(text), "\n") {
+			for condition := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 				if err := CheckCondition(condition); err != nil {
 					t.Errorf("%s: %v", condition, err)
 				}

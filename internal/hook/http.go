@@ -157,8 +157,7 @@ func (c *client) postList(ctx context.Context, hook Hook, deliveries []delivery)
 	for i, d := range deliveries {
 		a := answers[d.request.UID]
 		outcomes[i] = outcome{response: a.Response, err: a.Err}
-		var nonsense v1alpha1.Problems
-		if errors.As(a.Err, &nonsense) {
+		if _, nonsense := errors.AsType[v1alpha1.Problems](a.Err); nonsense {
 			outcomes[i].err = fmt.Errorf("bad answer: %w", a.Err)
 		}
 	}

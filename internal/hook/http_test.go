@@ -48,7 +48,7 @@ func TestBadServers(t *testing.T) {
 		}, []string{"HTTP 307", "https://elsewhere.example/hook", "redirects are not followed"}},
 		"wrong uid":      {write(200, good+`{"uid":"other","decision":"Run"}}`), []string{"bad answer", "response.uid", `"u1"`, `"other"`}},
 		"no uid":         {write(200, good+`{"decision":"Run"}}`), []string{"bad answer", "response.uid: is missing"}},
-		"unknown fields": {write(200, good+`{"uid":"u1","decison":"Run"}}`), []string{"bad answer", "response.decison", `did you mean "decision"`}},
+		"unknown fields": {write(200, good+`{"uid":"u1","dicision":"Run"}}`), []string{"bad answer", "response.dicision", `did you mean "decision"`}},
 		"wrong kind":     {write(200, `{"apiVersion":"v1","kind":"Pod"}`), []string{"bad answer", "apiVersion", "kind"}},
 		"Post's word":    {write(200, good+`{"uid":"u1","decision":"Done"}}`), []string{"bad answer", "response.decision", "Run Reuse Skip Fail"}},
 		"large state":    {write(200, good+`{"uid":"u1","decision":"Run","state":"`+strings.Repeat("s", 17<<10)+`"}}`), []string{"response.state", "16 KiB"}},
@@ -133,7 +133,7 @@ func TestPluginKilledAndRestarted(t *testing.T) {
 	dying := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		uids <- r.Header.Get(v1alpha1.HeaderDelivery)
 		hangUp(w)
-	})} //nolint:gosec // a test
+	})}
 	go func() { _ = dying.Serve(listener) }()
 	d, sink := dispatcher(t, Config{}, load(t, httpHook("http://"+address, "retry: {limit: 200, backoff: {duration: 5ms, cap: 20ms}}")))
 	d.Ask(context.Background(), testRun, testProgram, ask("u1"))

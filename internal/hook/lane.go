@@ -330,8 +330,7 @@ func (l *lane) takeFailure(r *review, err error, now time.Time) (*ending, bool) 
 		return &e, false
 	}
 	wait := r.policy.backoff.after(r.failed, l.random)
-	var busy *busyError
-	if errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*busyError](err); ok {
 		wait = max(wait, busy.after)
 	}
 	r.state = waiting

@@ -71,9 +71,10 @@ func (t timers) Swap(i, j int) {
 
 // Push and Pop are for container/heap.
 func (t *timers) Push(x any) {
-	r := x.(*review)
-	r.place = len(*t)
-	*t = append(*t, r)
+	if r, ok := x.(*review); ok {
+		r.place = len(*t)
+		*t = append(*t, r)
+	}
 }
 
 // Pop takes the last one.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"sort"
 	"strconv"
 	"time"
@@ -104,9 +105,7 @@ func withDefaults(given map[string]any, declared []program.Input) map[string]any
 			break
 		}
 	}
-	for name, value := range given {
-		all[name] = value
-	}
+	maps.Copy(all, given)
 	return all
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -158,19 +159,10 @@ func TestFailuresInARowCount(t *testing.T) {
 		if last := sink.messages()[len(sink.messages())-1]; last != "waiting for hook lineage: flaky, attempt 2" {
 			t.Errorf("last note is %q", last)
 		}
-		if !contains(sink.messages(), "waiting for hook lineage") {
+		if !slices.Contains(sink.messages(), "waiting for hook lineage") {
 			t.Errorf("no note takes the failure back: %q", sink.messages())
 		}
 	})
-}
-
-func contains(list []string, text string) bool {
-	for _, s := range list {
-		if s == text {
-			return true
-		}
-	}
-	return false
 }
 
 // While a hook is down, its circuit opens: reviews wait without spending their retries, and one call in a while looks
@@ -197,7 +189,7 @@ func TestCircuitSpendsTimeNotRetries(t *testing.T) {
 		if opened < 4 || opened > 7 {
 			t.Fatalf("%d calls before the circuit opened, want 4 to 7", opened)
 		}
-		if !contains(sink.messages(), "waiting for hook lineage: connection refused; it is not called until it recovers") {
+		if !slices.Contains(sink.messages(), "waiting for hook lineage: connection refused; it is not called until it recovers") {
 			t.Errorf("those behind the circuit are not told: %q", sink.messages()[:5])
 		}
 		time.Sleep(time.Minute)

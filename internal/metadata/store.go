@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"sync"
 	"time"
 )
@@ -83,15 +84,11 @@ func (s *Store) PutExecution(ctx context.Context, record Record, now time.Time) 
 func (s *Store) remember(w *writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, id := range w.types {
-		s.types[key] = id
-	}
+	maps.Copy(s.types, w.types)
 	if len(s.ctxs)+len(w.contexts) > maxContexts {
 		clear(s.ctxs)
 	}
-	for key, id := range w.contexts {
-		s.ctxs[key] = id
-	}
+	maps.Copy(s.ctxs, w.contexts)
 }
 
 // known gives a remembered id.

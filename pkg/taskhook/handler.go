@@ -69,8 +69,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := h.serve(w, r)
 	if err != nil {
 		status := http.StatusInternalServerError
-		var refused *refusal
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*refusal](err); ok {
 			status = refused.status
 		}
 		h.options.Logger.WarnContext(r.Context(), "review not answered", "status", status, "error", err, "hook", r.Header.Get(v1alpha1.HeaderHook))
@@ -78,7 +77,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if _, err := w.Write(answer); err != nil {
+	if _, err := w.Write(answer); err != nil { //nolint:gosec // JSON, and declared as such
 		h.options.Logger.WarnContext(r.Context(), "answer not sent", "error", err)
 	}
 }
@@ -90,8 +89,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.MaxBytes))
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
+		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, &refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("the request has more than %d bytes", tooLarge.Limit)}
 		}
 		return nil, &refusal{http.StatusBadRequest, fmt.Errorf("read the request: %w", err)}

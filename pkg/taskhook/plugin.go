@@ -28,9 +28,11 @@ type (
 	Request = v1alpha1.TaskReviewRequest
 	// Response is a plugin's answer.
 	Response = v1alpha1.TaskReviewResponse
-	// Inputs, Outputs and Artifact are values by name, and an artifact's description.
-	Inputs   = v1alpha1.Inputs
-	Outputs  = v1alpha1.Outputs
+	// Inputs are values by name.
+	Inputs = v1alpha1.Inputs
+	// Outputs are values by name.
+	Outputs = v1alpha1.Outputs
+	// Artifact is an artifact's description.
 	Artifact = v1alpha1.Artifact
 )
 

@@ -177,7 +177,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	entered, ended := make(chan struct{}), make(chan error, 1)
 	slow := plugin(func(*taskhook.Request) (*taskhook.Response, error) {
 		close(entered)
@@ -187,7 +187,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	go func() { ended <- taskhook.ServeListener(ctx, listener, slow, taskhook.Options{Logger: quiet}) }()
 	go func() {
 		<-entered
-		cancel()
+		cancel(nil)
 	}()
 	response, err := http.Post("http://"+listener.Addr().String(), "application/json", strings.NewReader(review(t, v1alpha1.Pre)))
 	if err != nil {

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"bufio"
 	"context"
-	"io"
 	"log/slog"
 	"net/http/httptest"
 	"os/exec"
@@ -29,7 +28,7 @@ func (greeter) Post(context.Context, *taskhook.Request) (*taskhook.Response, err
 func TestKit(t *testing.T) {
 	secret := []byte("open sesame")
 	server := httptest.NewServer(taskhook.Handler(greeter{}, taskhook.Options{
-		Secrets: [][]byte{[]byte("an older one"), secret}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Secrets: [][]byte{[]byte("an older one"), secret}, Logger: slog.New(slog.DiscardHandler),
 	}))
 	defer server.Close()
 	conformance.Run(t, server.URL, hooktest.Options{Secret: secret, Batch: true})
@@ -61,8 +60,8 @@ func TestPythonExample(t *testing.T) {
 // startPython runs the example until the end of the test.
 func startPython(t *testing.T, python string, flags ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, python, append([]string{"../../../examples/hooks/plugin.py", "--port", "0"}, flags...)...) //nolint:gosec // ours
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cmd := exec.CommandContext(ctx, python, append([]string{"../../../examples/hooks/plugin.py", "--port", "0"}, flags...)...)
 	cmd.Env = append(cmd.Environ(), "HOOK_SECRET=sesame")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -72,7 +71,7 @@ func startPython(t *testing.T, python string, flags ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cancel()
+		cancel(nil)
 		_ = cmd.Wait() // killed
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')

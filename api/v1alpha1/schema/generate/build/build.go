@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -54,22 +55,31 @@ func Schemas(folder string) (map[string][]byte, error) {
 	return files, nil
 }
 
+// in gives the object inside an object; an empty one where there is none.
+func in(o object, key string) object {
+	inner, ok := o[key].(object)
+	if !ok {
+		inner = object{}
+		o[key] = inner
+	}
+	return inner
+}
+
 // onlyField makes one half of a review needed, and takes the other away; without other it stays, unread.
 func onlyField(needed, other string) func(*builder, object) {
 	return func(_ *builder, schema object) {
 		schema["required"] = []string{"apiVersion", "kind", needed}
-		properties := schema["properties"].(object)
-		properties["kind"] = object{"const": v1alpha1.KindTaskReview}
-		delete(properties, other)
+		in(schema, "properties")["kind"] = object{"const": v1alpha1.KindTaskReview}
+		delete(in(schema, "properties"), other)
 	}
 }
 
 func listItems(needed string, others ...string) func(*builder, object) {
 	return func(b *builder, schema object) {
-		schema["properties"].(object)["kind"] = object{"const": v1alpha1.KindTaskReviewList}
-		item := b.defs["TaskReviewItem"].(object)
+		in(schema, "properties")["kind"] = object{"const": v1alpha1.KindTaskReviewList}
+		item := in(b.defs, "TaskReviewItem")
 		for _, other := range others {
-			delete(item["properties"].(object), other)
+			delete(in(item, "properties"), other)
 			delete(b.defs, map[string]string{"response": "TaskReviewResponse", "failure": "TaskReviewFailure"}[other])
 		}
 		if needed != "" {
@@ -81,7 +91,7 @@ func listItems(needed string, others ...string) func(*builder, object) {
 }
 
 func hookKinds(_ *builder, schema object) {
-	schema["properties"].(object)["kind"] = object{"enum": []string{v1alpha1.KindTaskHook, v1alpha1.KindClusterTaskHook}}
+	in(schema, "properties")["kind"] = object{"enum": []string{v1alpha1.KindTaskHook, v1alpha1.KindClusterTaskHook}}
 }
 
 // builder turns Go types into schemas.
@@ -172,9 +182,7 @@ func (b *builder) collect(t reflect.Type, properties object, required *[]string)
 		if text := b.comments.fields[t.Name()+"."+f.Name]; text != "" {
 			s["description"] = text
 		}
-		for key, value := range limits[t.Name()+"."+f.Name] {
-			s[key] = value
-		}
+		maps.Copy(s, limits[t.Name()+"."+f.Name])
 		properties[name] = s
 		if !strings.Contains(options, "omitempty") {
 			*required = append(*required, name)
