@@ -55,8 +55,9 @@ func (b *Bundle) mainFile() string {
 type validator struct {
 	b    *Bundle
 	opts Options
-	// lint allows arguments without a value.
+	// lint allows arguments without a value. soft makes all problems warnings.
 	lint     bool
+	soft     bool
 	problems Problems
 
 	r      *runnable
@@ -110,6 +111,9 @@ func (v *validator) add(p place, problem Problem) {
 	if len(v.problems) >= maxProblems {
 		return
 	}
+	if v.soft {
+		problem.Warning, problem.InvalidSpec, problem.Upstream = true, false, ""
+	}
 	problem.File, problem.Path = p.doc.file, p.path
 	if problem.Line == 0 {
 		problem.Line = p.doc.tree.lineOf(p.path)
@@ -126,6 +130,11 @@ func (v *validator) refuse(p place, format string, args ...any) {
 // invalid reports what Argo finds once the workflow has been accepted; upstream is its message after "invalid spec: ".
 func (v *validator) invalid(p place, upstream, format string, args ...any) {
 	v.add(p, Problem{InvalidSpec: true, Upstream: upstream, Message: fmt.Sprintf(format, args...)})
+}
+
+// late warns of what Argo finds only when it gets there, so that the workflow starts all the same and may never get there.
+func (v *validator) late(p place, format string, args ...any) {
+	v.add(p, Problem{Warning: true, Message: fmt.Sprintf(format, args...)})
 }
 
 // scope finds a scope by its name; nil where it was not loaded.

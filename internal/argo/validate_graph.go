@@ -183,13 +183,16 @@ func (v *validator) call(p place, inv *Invocation, in string) *Template {
 	case targets == 0:
 		v.invalid(p, p.name+" template name is required", "does not say what to run; add template, templateRef or inline")
 	case targets > 1 && inv.Inline != nil:
-		v.refuse(p, "has inline beside template or templateRef; keep one")
+		v.late(p, "has inline beside template or templateRef; keep one, inline goes first")
+		t = inv.Inline
 	default:
 		t = v.target(p, p.name, in, inv.Template, inv.TemplateRef, inv.Inline, &inv.Arguments)
 	}
 	v.hooks(p.at("hooks"), p.name, inv.Hooks, in)
 	if inv.OnExit != "" {
+		v.soft = true
 		v.target(p.at("onExit"), p.name, in, inv.OnExit, nil, nil, v.startArguments())
+		v.soft = false
 	}
 	return t
 }
@@ -208,7 +211,7 @@ func (v *validator) loop(p place, inv *Invocation) {
 	if inv.WithParam != "" && !hasTag(inv.WithParam) {
 		var items []any
 		if err := json.Unmarshal([]byte(inv.WithParam), &items); err != nil {
-			v.invalid(p.at("withParam"), p.name+" withParam value could not be parsed as a JSON list", "%s is not a JSON list, such as [1, 2, 3]", shorten(inv.WithParam))
+			v.late(p.at("withParam"), "%s is not a JSON list, such as [1, 2, 3]", shorten(inv.WithParam))
 		}
 	}
 	if s := inv.WithSequence; s != nil {
@@ -216,11 +219,11 @@ func (v *validator) loop(p place, inv *Invocation) {
 		case s.Count != nil && s.End != nil:
 			v.refuse(p.at("withSequence"), "has both count and end; keep one")
 		case s.Count == nil && s.End == nil:
-			v.invalid(p.at("withSequence"), p.name+" must have either count or end", "must have count or end")
+			v.late(p.at("withSequence"), "must have count or end")
 		}
 		for field, value := range map[string]*IntOrString{"count": s.Count, "start": s.Start, "end": s.End} {
 			if text := value.text(); text != "" && !hasTag(text) && !wholeNumber(text) {
-				v.invalid(p.at("withSequence").at(field), p.name+" withSequence is not a number", "%s is not a whole number", shorten(text))
+				v.late(p.at("withSequence").at(field), "%s is not a whole number", shorten(text))
 			}
 		}
 	}
@@ -245,14 +248,16 @@ func (v *validator) hooks(p place, prefix string, hooks LifecycleHooks, in strin
 			given = v.startArguments()
 		}
 		if h.Template == "" && h.TemplateRef == nil {
-			v.invalid(at, prefix+" template name is required", "does not say what to run; add template or templateRef")
+			v.late(at, "does not say what to run; add template or templateRef")
 			continue
 		}
+		v.soft = true // Argo looks at what a hook runs only when it runs
 		v.arguments(at.at("arguments"), h.Arguments)
 		if h.TemplateRef == nil {
 			at = at.at("template")
 		}
 		v.target(at, prefix+"."+name, in, h.Template, h.TemplateRef, nil, given)
+		v.soft = false
 	}
 }
 

@@ -43,10 +43,10 @@ func (v *validator) leaf(p place, t *Template) {
 	}
 	if m := t.Memoize; m != nil {
 		if m.Key == "" {
-			v.invalid(p.at("memoize.key"), "memoize key is required", "must not be empty; use what makes the work the same, such as {{inputs.parameters.x}}")
+			v.late(p.at("memoize.key"), "must not be empty; use what makes the work the same, such as {{inputs.parameters.x}}")
 		}
 		if m.MaxAge != "" && !hasTag(m.MaxAge) && !validDuration(m.MaxAge) {
-			v.invalid(p.at("memoize.maxAge"), "memoize maxAge is invalid", "%s is not a duration; write one like 10s, 5m or 24h", shorten(m.MaxAge))
+			v.late(p.at("memoize.maxAge"), "%s is not a duration; write one like 10s, 5m or 24h", shorten(m.MaxAge))
 		}
 	}
 }
@@ -98,7 +98,9 @@ func (v *validator) mounts(p place, t *Template, mounts []corev1.VolumeMount) {
 	for i, m := range mounts {
 		at := p.at("volumeMounts").item(i)
 		if first, ok := taken[m.MountPath]; ok && !hasTag(m.MountPath) {
-			v.invalid(at.at("mountPath"), fmt.Sprintf("%s.mountPath '%s' already mounted in %s", at.name, m.MountPath, first), "%s is already mounted by %s", m.MountPath, first)
+			problem := Problem{InvalidSpec: true, Upstream: fmt.Sprintf("%s.mountPath '%s' already mounted in %s", at.name, m.MountPath, first), Message: fmt.Sprintf("%s is already mounted by %s", m.MountPath, first)}
+			problem.Warning = !strings.HasSuffix(p.path, ".container") // of others the pod is refused when its time comes
+			v.add(at.at("mountPath"), problem)
 		}
 		taken[m.MountPath] = m.Name
 		if !hasTag(m.Name) && !v.hasVolume(t, m.Name) {
@@ -162,7 +164,7 @@ func (v *validator) containerSet(p place, t *Template) {
 		v.invalid(p.at("containers"), p.name+`.containers must have a container named "main" for input or output`, `must have a container named "main", which has the inputs and outputs`)
 	}
 	if r := set.RetryStrategy; r != nil && r.Duration != "" && !hasTag(r.Duration) && !validDuration(r.Duration) {
-		v.invalid(p.at("retryStrategy.duration"), "invalid duration", "%s is not a duration; write one like 10s or 5m", shorten(r.Duration))
+		v.late(p.at("retryStrategy.duration"), "%s is not a duration; write one like 10s or 5m", shorten(r.Duration))
 	}
 }
 
@@ -198,14 +200,14 @@ func (v *validator) resource(p place, t *Template) {
 
 func (v *validator) http(p place, h *HTTP) {
 	if h.URL == "" {
-		v.refuse(p.at("url"), "is missing")
+		v.late(p.at("url"), "is missing")
 	}
-	v.oneOf(p.at("method"), strings.ToUpper(h.Method), "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE")
+	v.unusual(p.at("method"), strings.ToUpper(h.Method), "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE")
 	if h.Body != "" && h.BodyFrom != nil {
-		v.refuse(p.at("bodyFrom"), "cannot be given together with body; keep one")
+		v.late(p.at("bodyFrom"), "cannot be given together with body; keep one")
 	}
 	if h.TimeoutSeconds != nil && *h.TimeoutSeconds < 0 {
-		v.refuse(p.at("timeoutSeconds"), "must not be negative")
+		v.late(p.at("timeoutSeconds"), "must not be negative")
 	}
 	v.expression(p.at("successCondition"), h.SuccessCondition)
 }

@@ -17,7 +17,9 @@ var (
 	generateNameForm = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*$`)
 	labelKeyForm     = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 	labelValueForm   = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`)
-	metricNameForm   = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	// scheduleForm is what an API server takes for a schedule.
+	scheduleForm   = regexp.MustCompile(`^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every\s+([0-9]+(ns|us|µs|ms|s|m|h))+|([A-Za-z0-9*,/?-]+\s+){4}[A-Za-z0-9*,/?-]+)$`)
+	metricNameForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 )
 
 // The longest names that Argo takes: names are label values, and a CronWorkflow's workflows add a time to its name.
@@ -71,18 +73,28 @@ func (v *validator) cron(p place, s *CronWorkflowSpec) {
 		v.refuse(p.at("schedules"), "must have at least one schedule")
 	}
 	for i, schedule := range s.Schedules {
-		if _, err := cron.ParseStandard(schedule); err != nil {
-			v.refuse(p.at("schedules").item(i), "%s is not a schedule (%v); write five fields, or @daily and the like", shorten(schedule), err)
+		switch _, err := cron.ParseStandard(schedule); {
+		case !scheduleForm.MatchString(schedule):
+			v.refuse(p.at("schedules").item(i), "%s is not a schedule; write five fields, or @daily and the like", shorten(schedule))
+		case err != nil:
+			v.late(p.at("schedules").item(i), "%s is not a schedule: %v", shorten(schedule), err)
 		}
 	}
 	if s.Timezone != "" {
 		if _, err := time.LoadLocation(s.Timezone); err != nil {
-			v.refuse(p.at("timezone"), "%s is not a time zone; write one like Europe/Zurich", shorten(s.Timezone))
+			v.late(p.at("timezone"), "%s is not a time zone; write one like Europe/Zurich", shorten(s.Timezone))
 		}
 	}
 	v.oneOf(p.at("concurrencyPolicy"), s.ConcurrencyPolicy, "Allow", "Forbid", "Replace")
 	if s.StartingDeadlineSeconds != nil && *s.StartingDeadlineSeconds < 0 {
 		v.refuse(p.at("startingDeadlineSeconds"), "must not be negative")
+	}
+}
+
+// unusual warns of a value that is not empty and not among those that mean something.
+func (v *validator) unusual(p place, value string, known ...string) {
+	if value != "" && !hasTag(value) && !slices.Contains(known, value) {
+		v.late(p, "%s means nothing here; use %s", shorten(value), strings.Join(known, ", "))
 	}
 }
 

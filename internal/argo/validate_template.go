@@ -199,7 +199,7 @@ func (v *validator) times(p place, t *Template) {
 		case err == nil:
 			v.invalid(p.at("timeout"), t.Name+" has invalid duration format in timeout", "%q has no unit; write %ss", t.Timeout, t.Timeout)
 		case !hasTag(t.Timeout) && !validDuration(t.Timeout):
-			v.invalid(p.at("timeout"), t.Name+" has invalid duration format in timeout", "%s is not a duration; write one like 90s, 10m or 2h", shorten(t.Timeout))
+			v.late(p.at("timeout"), "%s is not a duration; write one like 90s, 10m or 2h", shorten(t.Timeout))
 		}
 	}
 	if t.PendingTimeout != "" && t.isGraph() {
@@ -224,7 +224,7 @@ func (v *validator) times(p place, t *Template) {
 		}
 	}
 	if s := t.Suspend; s != nil && s.Duration != "" && !hasTag(s.Duration) && !validDuration(s.Duration) {
-		v.invalid(p.at("suspend.duration"), p.name+".suspend.duration is invalid", "%s is not a duration; write seconds (20), or one like 90s, 10m or 2h", shorten(s.Duration))
+		v.late(p.at("suspend.duration"), "%s is not a duration; write seconds (20), or one like 90s, 10m or 2h", shorten(s.Duration))
 	}
 }
 
@@ -236,18 +236,18 @@ func (v *validator) retry(p place, r *RetryStrategy) {
 	v.oneOf(p.at("retryPolicy"), r.RetryPolicy, "Always", "OnFailure", "OnError", "OnTransientError")
 	if l := r.Limit.text(); l != "" && !hasTag(l) {
 		if n, err := strconv.Atoi(l); err != nil || n < 0 {
-			v.invalid(p.at("limit"), "limit is not a number", "must be a whole number that is not negative, or a placeholder")
+			v.late(p.at("limit"), "must be a whole number that is not negative, or a placeholder")
 		}
 	}
 	if b := r.Backoff; b != nil {
 		for field, d := range map[string]AnyString{"duration": b.Duration, "maxDuration": b.MaxDuration, "cap": b.Cap} {
 			if d != "" && !hasTag(string(d)) && !validDuration(string(d)) {
-				v.invalid(p.at("backoff").at(field), "invalid duration", "%s is not a duration; write seconds (20), or one like 90s, 10m or 2h", shorten(string(d)))
+				v.late(p.at("backoff").at(field), "%s is not a duration; write seconds (20), or one like 90s, 10m or 2h", shorten(string(d)))
 			}
 		}
 		if f := b.Factor.text(); f != "" && !hasTag(f) {
 			if n, err := strconv.ParseFloat(f, 64); err != nil || n < 0 {
-				v.invalid(p.at("backoff.factor"), "invalid factor", "must be a number that is not negative, or a placeholder")
+				v.late(p.at("backoff.factor"), "must be a number that is not negative, or a placeholder")
 			}
 		}
 	}
@@ -258,18 +258,18 @@ func (v *validator) retry(p place, r *RetryStrategy) {
 func (v *validator) locks(p place, s *Synchronization) {
 	for i, m := range deref(s).Mutexes {
 		if m.Name == "" {
-			v.invalid(p.at("mutexes").item(i).at("name"), "mutex name is required", "is missing")
+			v.late(p.at("mutexes").item(i).at("name"), "is missing")
 		}
 	}
 	for i, sem := range deref(s).Semaphores {
 		at := p.at("semaphores").item(i)
 		switch {
 		case sem.ConfigMapKeyRef == nil && sem.Database == nil:
-			v.invalid(at, "semaphore needs configMapKeyRef or database", "must say where its size is: configMapKeyRef with name and key, or database")
+			v.late(at, "must say where its size is: configMapKeyRef with name and key, or database")
 		case sem.ConfigMapKeyRef != nil && sem.Database != nil:
-			v.invalid(at, "semaphore has both configMapKeyRef and database", "has both configMapKeyRef and database; keep one")
+			v.late(at, "has both configMapKeyRef and database; keep one")
 		case sem.ConfigMapKeyRef != nil && sem.ConfigMapKeyRef.Name == "":
-			v.invalid(at.at("configMapKeyRef.name"), "configMapKeyRef.name is required", "is missing; name the ConfigMap that holds the size")
+			v.late(at.at("configMapKeyRef.name"), "is missing; name the ConfigMap that holds the size")
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (v *validator) metrics(p place, m *Metrics) {
 			}
 		}
 		if kinds != 1 {
-			v.invalid(at, fmt.Sprintf("metric '%s' error: metric must be one of gauge, counter or histogram", x.Name), "must have exactly one of counter, gauge and histogram")
+			v.late(at, "must have exactly one of counter, gauge and histogram")
 		}
 	}
 }

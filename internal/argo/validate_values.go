@@ -51,7 +51,7 @@ func (v *validator) arguments(p place, a Arguments) {
 			v.invalid(at, fmt.Sprintf("%s.value or %s.valueFrom is required", name, name), "has no value; add value or valueFrom, or leave the argument out")
 		}
 		if x.Value != nil && x.ValueFrom != nil {
-			v.invalid(at, name+" has both valueFrom and value specified, choose one", "has both value and valueFrom; keep one")
+			v.late(at, "has both value and valueFrom; keep one")
 		}
 		if f := x.ValueFrom; f != nil {
 			if f.Path != "" || f.JSONPath != "" || f.JQFilter != "" {
@@ -182,11 +182,11 @@ func (v *validator) outputs(p place, t *Template) {
 		case out.Path == "" && needsPath(t) && out.KeyFrom == nil && out.MetadataFrom == nil:
 			v.invalid(at.at("path"), fmt.Sprintf("error in %s: Artifact '%s' path must be specified", name, out.Name), "is missing; say where the task leaves the artifact")
 		case t.isGraph() && out.From == "" && out.FromExpression == "" && out.FromMetadata == nil:
-			v.invalid(at, name+".from or fromExpression must be specified", "does not say where it comes from; add from with the artifact of a call, or fromExpression")
+			v.late(at, "does not say where it comes from; add from with the artifact of a call, or fromExpression")
 		case out.From != "" && out.FromExpression != "":
 			v.invalid(at, name+" shouldn't have both `from` and `fromExpression` in Artifact", "has both from and fromExpression; keep one")
 		case out.KeyFrom != nil && out.MetadataFrom != nil && out.KeyFrom.Path == out.MetadataFrom.Path:
-			v.refuse(at.at("metadataFrom.path"), "is also keyFrom's file; give each its own")
+			v.late(at.at("metadataFrom.path"), "is also keyFrom's file; give each its own")
 		}
 		v.expression(at.at("fromExpression"), out.FromExpression)
 		v.location(at, name, out.ArtifactLocation)
@@ -211,10 +211,10 @@ func (v *validator) archive(p place, a *ArchiveStrategy) {
 		}
 	}
 	if set > 1 {
-		v.refuse(p.at("archive"), "has several of none, tar and zip; keep one")
+		v.late(p.at("archive"), "has several of none, tar and zip; keep one")
 	}
 	if tar := deref(a).Tar; tar != nil && tar.CompressionLevel != nil && (*tar.CompressionLevel < -2 || *tar.CompressionLevel > 9) {
-		v.refuse(p.at("archive.tar.compressionLevel"), "must be from 0 (none) to 9 (best)")
+		v.late(p.at("archive.tar.compressionLevel"), "must be from 0 (none) to 9 (best)")
 	}
 }
 

@@ -95,7 +95,7 @@ func (v *validator) text(p place, prefix, text string, vars *variables) {
 		}
 	}
 	if err := argoexpr.CheckText(text); err != nil {
-		v.invalid(p, fmt.Sprintf("%s%v", prefix, err), "%v", err)
+		v.late(p, "%v", err)
 	}
 }
 
@@ -105,7 +105,7 @@ func (v *validator) expression(p place, src string) {
 		return
 	}
 	if err := argoexpr.CheckExpression(src); err != nil {
-		v.invalid(p, err.Error(), "%v", err)
+		v.late(p, "%v", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 	if s.Parallelism != nil && *s.Parallelism < 1 {
 		v.refuse(p.at("parallelism"), "must be at least 1")
 	}
-	v.oneOf(p.at("shutdown"), s.Shutdown, "Stop", "Terminate")
+	v.unusual(p.at("shutdown"), s.Shutdown, "Stop", "Terminate")
 	if g := s.PodGC; g != nil {
 		if _, err := metav1.LabelSelectorAsSelector(g.LabelSelector); err != nil {
 			v.invalid(p.at("podGC.labelSelector"), fmt.Sprintf("podGC.labelSelector invalid: %v", err), "is not a label selector: %v", err)
@@ -70,13 +70,13 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 		v.oneOf(p.at("podGC.strategy"), g.Strategy, "OnPodCompletion", "OnPodSuccess", "OnWorkflowCompletion", "OnWorkflowSuccess")
 	}
 	if g := s.VolumeClaimGC; g != nil {
-		v.oneOf(p.at("volumeClaimGC.strategy"), g.Strategy, "OnWorkflowCompletion", "OnWorkflowSuccess")
+		v.unusual(p.at("volumeClaimGC.strategy"), g.Strategy, "OnWorkflowCompletion", "OnWorkflowSuccess")
 	}
 	if g := s.ArtifactGC; g != nil {
 		v.oneOf(p.at("artifactGC.strategy"), g.Strategy, "OnWorkflowCompletion", "OnWorkflowDeletion", "Never")
 	}
 	if s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds < 0 {
-		v.refuse(p.at("activeDeadlineSeconds"), "must not be negative")
+		v.late(p.at("activeDeadlineSeconds"), "must not be negative")
 	}
 	v.podResources(p.at("podResources"), s.PodResources)
 	v.retry(p.at("retryStrategy"), s.RetryStrategy)
@@ -95,7 +95,7 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 	}
 	for name, from := range deref(s.WorkflowMetadata).LabelsFrom {
 		if strings.TrimSpace(from.Expression) == "" {
-			v.refuse(p.at("workflowMetadata.labelsFrom").at(name).at("expression"), "must not be empty")
+			v.late(p.at("workflowMetadata.labelsFrom").at(name).at("expression"), "must not be empty")
 		}
 	}
 }
