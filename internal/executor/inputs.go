@@ -9,16 +9,24 @@ import (
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
+// mountSize is the size in bytes from which an input file is mounted in a sandbox; smaller ones are copied, because a
+// mounted one cannot be removed or renamed by the task. (In a pod of Argo none can.)
+const mountSize = 1 << 20
+
 // sources are the folders that inputs come from, opened while the host's paths can still be seen.
 type sources struct {
 	inputs  []spec.Input
 	folders []*os.Root
 	names   []string
-	close   func()
+	// mounts are inputs that are mounted at their path instead of being copied: they are the task's own, so it may
+	// write to them.
+	mounts map[int]int
+	close  func()
 }
 
-func openSources(dir *os.Root, inputs []spec.Input) (*sources, error) {
-	s := &sources{inputs: inputs, folders: make([]*os.Root, len(inputs)), names: make([]string, len(inputs))}
+func openSources(dir *os.Root, task spec.Spec) (*sources, error) {
+	inputs := task.Inputs
+	s := &sources{inputs: inputs, folders: make([]*os.Root, len(inputs)), names: make([]string, len(inputs)), mounts: map[int]int{}}
 	var opened []*os.Root
 	s.close = func() {
 		for _, root := range opened {
@@ -44,6 +52,14 @@ func openSources(dir *os.Root, inputs []spec.Input) (*sources, error) {
 			s.folders[i], s.names[i] = root, filepath.Base(from)
 		default:
 			s.folders[i], s.names[i] = dir, in.From
+			info, err := dir.Stat(in.From)
+			if err != nil || task.Sandbox == nil || !info.IsDir() && info.Size() < mountSize {
+				continue // what is missing is said when it is placed
+			}
+			if s.mounts[i], err = grab(filepath.Join(dir.Name(), in.From)); err != nil {
+				s.close()
+				return nil, fmt.Errorf("input artifact %s: %w", in.Name, err)
+			}
 		}
 	}
 	return s, nil
@@ -61,6 +77,12 @@ func (s *sources) place() error {
 
 func (s *sources) put(i int) error {
 	in := s.inputs[i]
+	if mount, there := s.mounts[i]; there {
+		if err := attach(mount, in.Path, false); err != nil {
+			return err
+		}
+		return setMode(in)
+	}
 	if err := os.MkdirAll(filepath.Dir(in.Path), 0o777); err != nil {
 		return err
 	}

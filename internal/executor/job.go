@@ -24,7 +24,7 @@ type job struct {
 
 // fresh runs a task from its start to its end.
 func (j *job) fresh() spec.Result {
-	sources, err := openSources(j.dir, j.task.Inputs)
+	sources, err := openSources(j.dir, j.task)
 	if err != nil {
 		return broken(err.Error(), false)
 	}

@@ -124,8 +124,12 @@ func (b *Backend) Forget(_ context.Context, run engine.Run, path string) error {
 // Close stops following tasks; they run on, and a later Start adopts them.
 func (b *Backend) Close() error {
 	b.mu.Lock()
+	closed := b.closed
 	b.closed = true
 	b.mu.Unlock()
+	if closed {
+		return nil
+	}
 	b.cancel(errClosed)
 	b.done.Wait()
 	return b.watch.close()

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/executor"
 	"github.com/sluice-ml/sluice/internal/executor/kfpoutput"
+	"github.com/sluice-ml/sluice/internal/executor/spec"
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -80,3 +83,22 @@ func open(t *testing.T, change func(*process.Config)) (*process.Backend, events)
 
 // logTo writes a backend's log to a text.
 func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// killExecutor kills the executor of an attempt as soon as it has told its pid.
+func killExecutor(t *testing.T, home, path string) {
+	t.Helper()
+	file := filepath.Join(process.TaskDir(home, "uid", path), spec.PIDFile)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if p, err := spec.ParseProcess(string(data)); err == nil {
+			if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatal("no pid file")
+}
