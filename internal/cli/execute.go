@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,9 @@ func storedOptions(run store.Run) (options, error) {
 	if len(run.Submission.Args) == 0 {
 		return o, nil
 	}
-	if err := json.Unmarshal(run.Submission.Args, &o); err != nil {
+	d := json.NewDecoder(bytes.NewReader(run.Submission.Args))
+	d.UseNumber() // whole numbers stay exact
+	if err := d.Decode(&o); err != nil {
 		return o, fmt.Errorf("run %s: its options cannot be read: %w", run.Name, err)
 	}
 	for k, v := range o.Parameters {

@@ -130,7 +130,7 @@ func suffix() string {
 func checkName(name string) error {
 	const longest = 253
 	bad := strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.")
-	if bad != "" || name != strings.ToLower(name) || strings.Trim(name, "-.") != name || len(name) > longest {
+	if name == "" || bad != "" || name != strings.ToLower(name) || strings.Trim(name, "-.") != name || len(name) > longest {
 		return usage("name %q: must be lower-case letters, digits, - and ., at most %d, with a letter or digit at both ends; give another with --name", name, longest)
 	}
 	return nil
