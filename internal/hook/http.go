@@ -118,52 +118,6 @@ func asSent(d delivery) *v1alpha1.TaskReviewRequest {
 	return &r
 }
 
-// postList sends several reviews in one message. Templates stand once in it, apart from the items.
-func (c *client) postList(ctx context.Context, hook Hook, deliveries []delivery) []outcome {
-	list := v1alpha1.TaskReviewList{
-		TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindTaskReviewList},
-	}
-	points := make(map[string]v1alpha1.Point, len(deliveries))
-	number := 0
-	for _, d := range deliveries {
-		r := *d.request
-		if digest := r.Task.TemplateDigest; digest != "" {
-			if !d.digest {
-				if list.Templates == nil {
-					list.Templates = map[string]json.RawMessage{}
-				}
-				list.Templates[digest] = r.Task.TemplateSpec
-			}
-			r.Task.TemplateSpec = nil
-		}
-		list.Items = append(list.Items, v1alpha1.TaskReviewItem{Request: &r})
-		points[r.UID] = r.Point
-		number = max(number, d.number)
-	}
-	body, err := encode(list)
-	if err != nil {
-		return allFailed(len(deliveries), fmt.Errorf("the request cannot be written: %w", err))
-	}
-	limit := min(len(deliveries)*v1alpha1.MaxAnswerBytes, v1alpha1.MaxListBytes)
-	data, err := c.post(ctx, hook, body, number, limit)
-	if err != nil {
-		return allFailed(len(deliveries), err)
-	}
-	answers, err := v1alpha1.DecodeResponseList(data, points)
-	if err != nil {
-		return allFailed(len(deliveries), fmt.Errorf("bad answer: %w", err))
-	}
-	outcomes := make([]outcome, len(deliveries))
-	for i, d := range deliveries {
-		a := answers[d.request.UID]
-		outcomes[i] = outcome{response: a.Response, err: a.Err}
-		if _, nonsense := errors.AsType[v1alpha1.Problems](a.Err); nonsense {
-			outcomes[i].err = fmt.Errorf("bad answer: %w", a.Err)
-		}
-	}
-	return outcomes
-}
-
 // post sends a body, signed where the hook says so, and gives the answer's body.
 func (c *client) post(ctx context.Context, hook Hook, body []byte, number, limit int) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -162,5 +163,27 @@ func TestPollsCoalesce(t *testing.T) {
 	}
 	if calls := len(server.lists); calls > n/2 {
 		t.Errorf("%d reviews that were polled about three times took %d calls", n, calls)
+	}
+}
+
+// What is too much for one message goes in several.
+func TestLargeListsAreSplit(t *testing.T) {
+	server := newListServer(t, func(_ int, r *v1alpha1.TaskReviewRequest) v1alpha1.TaskReviewItem { return run(r) })
+	d, sink := dispatcher(t, Config{}, load(t, httpHook(server.URL, "batch: 100", "maxConcurrency: 1")))
+	const n = 12
+	for i := range n {
+		cmd := ask(fmt.Sprintf("u%d", i))
+		cmd.Inputs = engine.Inputs{Parameters: map[string]any{"big": strings.Repeat("x", 1<<20)}}
+		d.Ask(context.Background(), testRun, testProgram, cmd)
+	}
+	for range n {
+		if a := sink.next(t); a.Failure != "" {
+			t.Fatal(a.Failure)
+		}
+	}
+	for _, list := range server.lists {
+		if len(list.Items) > 8 {
+			t.Errorf("a list of %d MiB", len(list.Items))
+		}
 	}
 }
