@@ -25,6 +25,8 @@ type Eval func(source string, vars map[string]any) (any, error)
 
 // Config is what the built-in kinds need.
 type Config struct {
+	// Home is the absolute path of SLUICE_HOME, where results are kept; empty keeps them in memory only.
+	Home string
 	// Eval evaluates success conditions and transformations; without it tasks that have one end as an Error.
 	Eval Eval
 	// Client does HTTP requests; nil is one with the usual settings.
@@ -35,7 +37,8 @@ type Config struct {
 	Artifacts artifact.Options
 }
 
-// Backend carries out built-in kinds. A task that was running when its program died is begun again by the next Start.
+// Backend carries out built-in kinds. A task that was running when its program died is begun again by the next Start; the
+// result of one that had ended is reported again, where there is a Home.
 type Backend struct {
 	cfg  Config
 	sink Sink
@@ -77,6 +80,15 @@ func (b *Backend) Start(_ context.Context, run engine.Run, cmd engine.StartTask)
 		return errClosed
 	}
 	id := key{run.UID, cmd.Path}
+	if b.tasks[id] == nil {
+		known, err := b.recall(id)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			b.tasks[id] = &task{cancel: func(error) {}, result: known}
+		}
+	}
 	if t := b.tasks[id]; t != nil {
 		if t.result != nil {
 			b.tell(run, cmd, *t.result)
@@ -92,6 +104,9 @@ func (b *Backend) Start(_ context.Context, run engine.Run, cmd engine.StartTask)
 		result := b.carry(ctx, run, cmd)
 		if b.ctx.Err() != nil {
 			return
+		}
+		if err := b.remember(id, result); err != nil {
+			result = broken(fmt.Errorf("keep the result: %w", err))
 		}
 		b.mu.Lock()
 		t.result = &result
@@ -165,8 +180,9 @@ func (b *Backend) Stop(_ context.Context, run engine.Run, cmd engine.StopTask) e
 func (b *Backend) Forget(_ context.Context, run engine.Run, path string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.tasks, key{run.UID, path})
-	return nil
+	id := key{run.UID, path}
+	delete(b.tasks, id)
+	return b.forgetRecord(id)
 }
 
 // Close ends all requests.
