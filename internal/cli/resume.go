@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/runner"
+	"github.com/sluice-ml/sluice/internal/store/filelock"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -67,6 +68,9 @@ func (a *app) resume(ctx context.Context, ref string, o order, view viewFlags) e
 		return nil
 	}
 	if !errors.Is(err, errNotRunning) {
+		if who, owned := filelock.Holder(a.ownerFile(uid)); owned {
+			err = fmt.Errorf("%w; it is being run by %s", err, who)
+		}
 		return fmt.Errorf("resume %s: %w", ref, err)
 	}
 	e, err := a.adopt(ctx, uid, view)
