@@ -142,19 +142,3 @@ func declaredCache(spec *v1alpha1.TaskHookSpec) bool {
 	}
 	return settings.Mode == "" || settings.Mode == "declared"
 }
-
-// BuiltinHook registers a built-in plugin for every workflow, as a ClusterTaskHook of the plugin's name. A broken cache
-// or record should not stop work that would succeed without it, so its failurePolicy is Ignore.
-func BuiltinHook(name string) Hook {
-	return Hook{
-		TaskHook: v1alpha1.TaskHook{
-			TypeMeta: v1alpha1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindClusterTaskHook},
-			Metadata: v1alpha1.ObjectMeta{Name: name},
-			Spec: v1alpha1.TaskHookSpec{
-				FailurePolicy: v1alpha1.IgnoreFailure,
-				Builtin:       &v1alpha1.BuiltinHook{Name: name},
-			},
-		},
-		Origin: "(built in)",
-	}
-}

@@ -162,7 +162,8 @@ func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Respon
 		response.Message = fmt.Sprintf("reused: %s of %s, %s", entry.Task, entry.Workflow, entry.Created.UTC().Format(time.RFC3339))
 		return response, nil
 	}
-	if p.dedupe {
+	// A graph neither waits nor is waited for: what is in it may have its key.
+	if p.dedupe && r.Scope != v1alpha1.ScopeGraph {
 		if by, waits := p.flight.enter(at, r.UID, r.Task.Path, p.cfg.Now()); waits {
 			return taskhook.Pending(p.poll, "the same work is done by "+by), nil
 		}
