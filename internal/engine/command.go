@@ -62,6 +62,8 @@ type AskHook struct {
 	Template   *program.Template
 	Call       *program.Call
 	Inputs     Inputs
+	// Parameters are the workflow's effective ones; they are not to be changed.
+	Parameters map[string]any
 	// OutputArtifacts says where outputs will be stored.
 	OutputArtifacts map[string]program.Artifact
 	// State is what this hook returned at Pre. Result is set at Post. Final marks the last attempt.

@@ -16,7 +16,7 @@ func (x *step) conclude(n *Node, r Result) {
 	x.cancelTimers(n)
 	x.freePlace(n)
 	n.Stage = StagePost
-	w.Result = &r
+	w.Result, w.Ended = &r, x.now
 	n.Message, n.ExitCode, n.Reused, n.Outputs = r.Message, r.ExitCode, r.Reused, r.Outputs
 	if r.Host != "" {
 		n.Host = r.Host

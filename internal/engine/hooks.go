@@ -53,6 +53,12 @@ func (x *step) hookAt(n *Node, i int) (*Hook, string) {
 	switch {
 	case h.Cache && n.Kind == Leaf && x.cacheOf(n) == nil:
 		return nil, ""
+	case h.Cache && n.Kind == GraphNode && h.Task:
+		// Argo memoizes steps and DAGs as it does tasks; no other language asks for that.
+		if c := x.cacheOf(n); c != nil && c.Scheme == "key" {
+			return h, graphScopeOf
+		}
+		return nil, ""
 	case n.Kind == Leaf && h.Task:
 		return h, taskScope
 	case n.Kind == GraphNode && h.Graph:
@@ -151,6 +157,7 @@ func (x *step) review(n *Node) AskHook {
 		Node: n.ID, Point: hc.Point, Hook: hc.Hook, Scope: hc.Scope, Asked: hc.Asked,
 		UID:  x.reviewUID(n),
 		Path: n.Path, Name: n.Name, Attempt: n.Attempt, Template: n.template, Call: n.call, Inputs: n.Inputs,
+		Parameters: x.s.Parameters,
 	}
 	if places, _, err := x.places(n); err == nil && n.Kind == Leaf {
 		cmd.OutputArtifacts = places
@@ -162,7 +169,7 @@ func (x *step) review(n *Node) AskHook {
 		r := *n.work.Result
 		r.Started = n.Started
 		cmd.Result = &r
-		cmd.Final = !n.work.Again
+		cmd.Final, cmd.Finished = !n.work.Again, n.work.Ended
 		for i := range n.Hooks {
 			if p := &n.Hooks[i]; p.Hook == hc.Hook && p.Point == Pre && p.Scope == hc.Scope {
 				cmd.State = p.Answer.State

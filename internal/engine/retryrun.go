@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -37,6 +38,7 @@ func (x *step) retryRun(e RetryRun) error {
 		}
 	}
 	if len(e.Parameters) > 0 {
+		s.Parameters = maps.Clone(s.Parameters) // commands have given the old ones away
 		for k, v := range e.Parameters {
 			s.Parameters[k] = normal(v)
 		}

@@ -67,6 +67,8 @@ type work struct {
 
 	// Result is how the node's own work ended, kept while Post hooks and lifecycle calls go on.
 	Result *Result `json:"result,omitempty"`
+	// Ended is when that was.
+	Ended time.Time `json:"ended,omitzero"`
 	// Calls counts lifecycle calls that are not done; Fired has a bit for each that was started.
 	Calls int    `json:"calls,omitempty"`
 	Fired uint64 `json:"fired,omitempty"`

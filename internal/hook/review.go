@@ -1,11 +1,9 @@
 package hook
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"sort"
 	"strconv"
 	"time"
@@ -24,7 +22,7 @@ func newRequest(run engine.Run, p *program.Program, cmd engine.AskHook) *v1alpha
 		Point:    v1alpha1.Point(cmd.Point),
 		Scope:    v1alpha1.Scope(cmd.Scope),
 		Asked:    cmd.Asked,
-		Workflow: workflowOf(run, p),
+		Workflow: workflowOf(run, p, cmd.Parameters),
 		Task: v1alpha1.Task{
 			ID:              strconv.Itoa(int(cmd.Node)),
 			Path:            cmd.Path,
@@ -67,57 +65,21 @@ func digestOf(template json.RawMessage) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func workflowOf(run engine.Run, p *program.Program) v1alpha1.Workflow {
+func workflowOf(run engine.Run, p *program.Program, parameters map[string]any) v1alpha1.Workflow {
 	w := v1alpha1.Workflow{
 		Name:         run.Name,
 		Namespace:    run.Namespace,
 		UID:          run.UID,
 		Labels:       run.Labels,
 		Annotations:  run.Annotations,
-		Parameters:   run.Parameters,
+		Parameters:   parameters,
 		ArtifactRoot: run.ArtifactRoot,
 		CreatedAt:    timeOf(run.Created),
 	}
 	if p != nil {
 		w.Pipeline, w.Language = p.Name, p.Language
-		w.Parameters = withDefaults(run.Parameters, p.Parameters)
 	}
 	return w
-}
-
-// withDefaults adds the literal defaults of parameters that were not given.
-func withDefaults(given map[string]any, declared []program.Input) map[string]any {
-	all := make(map[string]any, len(declared))
-	for _, input := range declared {
-		for _, b := range []*program.Binding{input.Value, input.Default} {
-			if b == nil {
-				continue
-			}
-			value, err := literal(b.Const)
-			switch {
-			case len(b.Const) > 0 && err == nil:
-				all[input.Name] = value
-			case b.Text != nil:
-				all[input.Name] = *b.Text
-			default:
-				continue
-			}
-			break
-		}
-	}
-	maps.Copy(all, given)
-	return all
-}
-
-// literal reads a JSON value; whole numbers stay exact.
-func literal(data program.JSON) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, err
-	}
-	return v1alpha1.NormalizeValue(value), nil
 }
 
 func inputsOf(in engine.Inputs) v1alpha1.Inputs {

@@ -18,16 +18,12 @@ func fullPost() (engine.Run, *program.Program, engine.AskHook) {
 	zero, text := 0, "printed"
 	run := testRun
 	run.Created = created
-	run.Parameters = map[string]any{"epochs": "3"}
 	run.Annotations = map[string]string{"note": "x"}
 	run.ArtifactRoot = "/artifacts"
-	p := &program.Program{Language: "argo", Name: "flow-", Parameters: []program.Input{
-		{Name: "epochs", Default: &program.Binding{Const: program.JSON(`"1"`)}},
-		{Name: "rate", Default: &program.Binding{Const: program.JSON(`0.5`)}},
-		{Name: "big", Value: &program.Binding{Const: program.JSON(`9007199254740993`)}},
-	}}
+	p := &program.Program{Language: "argo", Name: "flow-"}
 	cmd := askPost("u1")
 	cmd.Asked, cmd.Finished = created.Add(time.Hour), created.Add(time.Minute)
+	cmd.Parameters = map[string]any{"epochs": "3", "rate": 0.5, "big": int64(9007199254740993)}
 	cmd.Final, cmd.State = true, program.JSON(`{"k":1}`)
 	cmd.Call = &program.Call{Name: "train", Source: program.JSON(`{"name":"train"}`)}
 	cmd.Cache = &program.Cache{Scheme: "key", Name: "c", Key: "k", MaxAge: "1h"}
@@ -97,7 +93,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 	cmd.Inputs.Artifacts["data"][0].Metadata["by"] = secret
 	cmd.Result.Message, cmd.Result.Outputs.Result = "failed for "+secret, ptr("out: "+secret)
 	cmd.Template = &program.Template{Name: "train", Source: program.JSON(`{"env":"hunter2-é\"\u003c","other":"< & >"}`)}
-	run.Parameters = map[string]any{"p": secret}
+	cmd.Parameters = map[string]any{"p": secret}
 	r := newRequest(run, p, cmd)
 	digest := r.Task.TemplateDigest
 	redact(r, []string{secret, "xy"})
