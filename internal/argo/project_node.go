@@ -173,14 +173,26 @@ func (j *projector) written(t *program.Template) *Template {
 
 func (j *projector) memoization(n *engine.Node) *MemoizationStatus {
 	t := n.Template()
-	if t == nil || t.Cache == nil || t.Cache.Scheme != "key" || n.Kind != engine.Leaf && n.Kind != engine.GraphNode {
+	if t == nil || t.Cache == nil || t.Cache.Scheme != "key" || j.isAttempt(n) {
+		return nil
+	}
+	asked := n // a retry node says what its attempts were told
+	switch n.Kind {
+	case engine.RetryNode:
+		for _, id := range n.Children {
+			if a := j.s.Node(id); j.isAttempt(a) {
+				asked = a
+			}
+		}
+	case engine.Leaf, engine.GraphNode:
+	default:
 		return nil
 	}
 	key := t.Cache.Key
 	if text, err := j.lang.Text(key, j.env(n)); err == nil {
 		key = text
 	}
-	return &MemoizationStatus{Hit: n.CacheHit != nil && *n.CacheHit, Key: key, CacheName: t.Cache.Name}
+	return &MemoizationStatus{Hit: asked.CacheHit != nil && *asked.CacheHit, Key: key, CacheName: t.Cache.Name}
 }
 
 func typedUID(uid string) types.UID { return types.UID(uid) }

@@ -40,7 +40,7 @@ var requiredFields = map[reflect.Type][]string{
 	reflect.TypeFor[Data]():                                     {"source", "transformation"},
 	reflect.TypeFor[TransformationStep]():                       {"expression"},
 	reflect.TypeFor[SyncDatabaseRef]():                          {"key"},
-	reflect.TypeFor[Memoize]():                                  {"key", "cache", "maxAge"},
+	reflect.TypeFor[Memoize]():                                  {"key", "cache"},
 	reflect.TypeFor[Cache]():                                    {"configMap"},
 	reflect.TypeFor[Metrics]():                                  {"prometheus"},
 	reflect.TypeFor[Prometheus]():                               {"name", "help"},

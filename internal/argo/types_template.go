@@ -210,7 +210,7 @@ type Mutex struct {
 type Memoize struct {
 	Key    string `json:"key"`
 	Cache  *Cache `json:"cache"`
-	MaxAge string `json:"maxAge"`
+	MaxAge string `json:"maxAge,omitempty"`
 }
 
 // Cache says where memoized outputs are kept.

@@ -132,6 +132,22 @@ func (b *bench) want(p taskhook.Plugin, r *taskhook.Request, want string) *taskh
 	return response
 }
 
+// What is in a graph may have the graph's key: if either waited for the other, neither would end.
+func TestGraphsDoNotWait(t *testing.T) {
+	b := newBench(t)
+	p := b.plugin("")
+	graph := func(uid string) *taskhook.Request {
+		r := request(uid, byKey("k"))
+		r.Scope = v1alpha1.ScopeGraph
+		return r
+	}
+	around := graph("1")
+	state := b.want(p, around, "Run").State
+	b.do(p, request("2", byKey("k")))
+	b.post(p, around, state, "Succeeded", false)
+	b.want(p, graph("3"), "Reuse")
+}
+
 func TestWorkIsReused(t *testing.T) {
 	b := newBench(t)
 	p := b.plugin("")
