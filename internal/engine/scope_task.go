@@ -263,7 +263,7 @@ func (sc *scope) retry(path []string) (any, expr.Presence) {
 	code, status, message, duration := "0", "", "", "0"
 	if r := sc.last; r != nil {
 		status, message = string(r.Phase), r.Message
-		duration = seconds(sc.x.now.Sub(n.Started))
+		duration = wholeSeconds(sc.x.now.Sub(n.Started))
 		if r.ExitCode != nil {
 			code = strconv.Itoa(*r.ExitCode)
 		} else {
@@ -271,7 +271,7 @@ func (sc *scope) retry(path []string) (any, expr.Presence) {
 		}
 	} else if parent := sc.x.s.Node(n.Parent); parent != nil && parent.Kind == RetryNode {
 		if a := sc.x.attemptBefore(parent, n.Attempt); a != nil {
-			status, message, duration = string(a.Phase), a.Message, seconds(a.Finished.Sub(a.Started))
+			status, message, duration = string(a.Phase), a.Message, wholeSeconds(a.Finished.Sub(a.Started))
 			code = "-1"
 			if a.ExitCode != nil {
 				code = strconv.Itoa(*a.ExitCode)
@@ -280,6 +280,10 @@ func (sc *scope) retry(path []string) (any, expr.Presence) {
 	}
 	return descend(map[string]any{"exitCode": code, "status": status, "message": message, "duration": duration}, path[1:])
 }
+
+// wholeSeconds is how long an attempt took as an author sees it, who writes asInt(lastRetry.duration): upstream's times
+// have no fractions.
+func wholeSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
