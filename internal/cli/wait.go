@@ -34,6 +34,9 @@ succeeded, else 1.`,
 					return err
 				}
 				if err := a.followRun(ctx, uid); err != nil {
+					if ctx.Err() != nil {
+						return fmt.Errorf("wait for %s: %w", ref, context.Cause(ctx))
+					}
 					if gone, ok := errors.AsType[*notRunning](err); ok {
 						fmt.Fprintf(a.Stdout, "%s Interrupted\n", gone.name)
 						bad = err
