@@ -27,15 +27,17 @@ func (x *step) watch(n *Node, status string) {
 		}
 		sc := x.callScope(n)
 		sc.status = status
-		ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: l.Expression}, x.env(sc))
-		if err != nil {
-			// Upstream, too, goes on: what the expression reads may not be there yet.
-			continue
-		}
-		if ok {
+		if x.wanted(l, sc) {
 			x.call(n, i, l, sc)
 		}
 	}
+}
+
+// wanted evaluates a lifecycle call's expression. One that cannot be evaluated is not true: what it reads may not be there
+// yet, or may never be.
+func (x *step) wanted(l *program.Lifecycle, sc *scope) bool {
+	ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: l.Expression}, x.env(sc))
+	return ok && err == nil
 }
 
 // runExitCalls starts a node's exit handlers.
@@ -45,6 +47,9 @@ func (x *step) runExitCalls(n *Node) {
 		if l := &calls[i]; l.Exit && i < 64 && n.work.Fired&(1<<i) == 0 {
 			sc := x.callScope(n)
 			sc.status = string(n.Phase)
+			if l.Expression != "" && !x.wanted(l, sc) {
+				continue
+			}
 			x.call(n, i, l, sc)
 		}
 	}
@@ -75,11 +80,8 @@ func (x *step) runLifecycle(status string) {
 		}
 		sc := x.runScope()
 		sc.status = status
-		if !l.Exit {
-			ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: l.Expression}, x.env(sc))
-			if err != nil || !ok {
-				continue
-			}
+		if !l.Exit && !x.wanted(l, sc) {
+			continue
 		}
 		if x.refused(nil, l.Exit) != "" {
 			continue

@@ -15,6 +15,8 @@ type scope struct {
 	frame, graph, leaf *Node
 	inputs             *Inputs
 	item               *any
+	// own is the node that a lifecycle call belongs to: its call's name means this node, also where it is one of a loop.
+	own *Node
 	// status is what the node of a lifecycle expression, or the run, is said to be.
 	status string
 	// last is the result that a retry policy decides about.
@@ -52,7 +54,7 @@ func (x *step) leafScope(n *Node) *scope {
 // callScope is what the call that a node stands for sees.
 func (x *step) callScope(n *Node) *scope {
 	g := x.enclosingGraph(n)
-	return &scope{x: x, frame: g, graph: g, item: n.Item, leaf: nil}
+	return &scope{x: x, frame: g, graph: g, item: n.Item, own: n}
 }
 
 // enclosingGraph is the graph that a node's call stands in; nil for the entry call.

@@ -33,6 +33,9 @@ func (sc *scope) task(path []string) (any, expr.Presence) {
 
 func (sc *scope) taskOf(g *Node, call int, path []string) (any, expr.Presence) {
 	n := sc.x.s.Child(g, call)
+	if sc.own != nil && sc.own.call == &g.template.Graph.Calls[call] {
+		n = sc.own
+	}
 	if n == nil {
 		return nil, expr.Skipped
 	}

@@ -113,6 +113,10 @@ func (x *step) rootDone(root *Node) {
 	}
 	sc := x.runScope()
 	pl := x.plan(sc, exit, site{From: fromExit}, x.s.Run.Name+".onExit", x.s.Run.Name+".onExit")
+	if pl.skip != "" { // a handler whose expression is false leaves nothing behind
+		x.maybeEndRun()
+		return
+	}
 	pl.hooked, pl.exit = true, true
 	x.s.own.Calls++
 	x.s.ExitRoot = x.commit(nil, &pl).ID
