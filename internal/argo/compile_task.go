@@ -27,6 +27,9 @@ func (c *compiler) body(t *Template) (*program.Body, error) {
 	case "data":
 		out.Kind, out.Result = program.Data, true
 		out.Data, err = raw(t.Data)
+		if paths := t.Data.Source.ArtifactPaths; paths != nil {
+			out.Source = artifactBinding(paths.Artifact)
+		}
 	case "plugin":
 		out.Kind, out.Plugin = program.Plugin, t.Plugin.RawMessage
 	case "resource":

@@ -182,7 +182,11 @@ func (x *step) bareArtifacts(b *program.Binding, sc *scope) ([]program.Artifact,
 		if err != nil {
 			return nil, false, err
 		}
-		return []program.Artifact{{Store: store, URI: storeURI(store)}}, true, nil
+		a, err := x.located(store)
+		if err != nil {
+			return nil, false, err
+		}
+		return []program.Artifact{a}, true, nil
 	case len(b.OneOf) > 0:
 		for i := range b.OneOf {
 			list, ok, err := x.artifacts(&b.OneOf[i], sc)
@@ -200,6 +204,22 @@ func (x *step) bareArtifacts(b *program.Binding, sc *scope) ([]program.Artifact,
 		return nil, false, err
 	}
 	return x.toArtifacts(v)
+}
+
+// located is the artifact at a place that a manifest names. One that is only a key lies where an output with that key does.
+func (x *step) located(store program.JSON) (program.Artifact, error) {
+	a := program.Artifact{Store: store, URI: storeURI(store)}
+	run := &x.s.Run
+	if run.ArtifactRoot == "" {
+		return a, nil
+	}
+	site := expr.OutputSite{Run: run.Name, UID: run.UID, Namespace: run.Namespace, Root: run.ArtifactRoot, Program: x.m.program.Name}
+	placed, _, err := x.m.lang.OutputArtifact(site, program.OutputArtifact{Location: store})
+	if err != nil {
+		return a, err
+	}
+	a.Store, a.URI = placed.Store, or(placed.URI, a.URI)
+	return a, nil
 }
 
 // toArtifacts takes what an expression may yield for an artifact.

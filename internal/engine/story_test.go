@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -258,6 +260,14 @@ func (n *narrator) command(c engine.Command) string {
 		s := "start " + c.Path
 		for _, k := range c.Body.Containers {
 			s += fmt.Sprintf(" %q", append(append([]string(nil), k.Command...), k.Args...))
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Inputs.Artifacts)) {
+			for _, a := range c.Inputs.Artifacts[name] {
+				s += fmt.Sprintf(" with %s of %s", name, a.URI)
+			}
+		}
+		if src := c.Body.Source; src != nil {
+			s += fmt.Sprintf(" over %s", src.Location)
 		}
 		return s
 	case engine.StopTask:

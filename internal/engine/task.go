@@ -101,6 +101,15 @@ func (x *step) startTask(n *Node) (StartTask, error) {
 			cmd.PodPatches = append(cmd.PodPatches, a.PodPatch)
 		}
 	}
+	if src := cmd.Body.Source; src != nil {
+		list, ok, err := x.artifacts(src, sc)
+		if err != nil {
+			return cmd, fmt.Errorf("data source: %w", err)
+		}
+		if ok && len(list) == 1 {
+			cmd.Body.Source = &program.Binding{Location: list[0].Store}
+		}
+	}
 	if imp := cmd.Body.Import; imp != nil {
 		v, ok, err := x.value(&imp.URI, sc)
 		if err != nil {

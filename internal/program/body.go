@@ -32,6 +32,8 @@ type Body struct {
 	Data     JSON `json:"data,omitempty"`
 	Plugin   JSON `json:"plugin,omitempty"`
 	Resource JSON `json:"resource,omitempty"`
+	// Source is where the paths lie that Data lists: an artifact's location.
+	Source *Binding `json:"source,omitempty"`
 	// Import is what an Importer records.
 	Import *Import `json:"import,omitempty"`
 	// Result asks that standard output be kept as the task's result (outputs.result).

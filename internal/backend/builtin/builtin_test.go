@@ -200,8 +200,9 @@ func TestData(t *testing.T) {
 		return nil, errors.New("no such thing")
 	}}
 	data := func(transformation string) engine.StartTask {
-		return engine.StartTask{Node: 1, Path: "run.t", Body: program.Body{Kind: program.Data, Data: program.JSON(
-			`{"source":{"artifactPaths":{"name":"x","folder":{"path":"` + folder + `"}}},"transformation":[` + transformation + `]}`)}}
+		return engine.StartTask{Node: 1, Path: "run.t", Body: program.Body{Kind: program.Data,
+			Source: &program.Binding{Location: program.JSON(`{"folder":{"path":"` + folder + `"}}`)},
+			Data:   program.JSON(`{"source":{"artifactPaths":{"name":"x"}},"transformation":[` + transformation + `]}`)}}
 	}
 	_, sink := start(t, cfg, data(`{"expression":"reverse"},{"expression":"first"}`))
 	if r := sink.finished(t); r.Phase != engine.SucceededPhase || *r.Outputs.Result != `["`+folder+`/one"]` {
@@ -212,7 +213,7 @@ func TestData(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	cmd := data("")
-	cmd.Body.Data = program.JSON(`{"source":{"artifactPaths":{"name":"x","hdfs":{}}}}`)
+	cmd.Body.Source = &program.Binding{Location: program.JSON(`{"hdfs":{}}`)}
 	_, sink = start(t, cfg, cmd)
 	if r := sink.finished(t); r.Phase != engine.ErrorPhase || !strings.Contains(r.Message, "data.source.artifactPaths") {
 		t.Errorf("%+v", r)

@@ -12,11 +12,8 @@ import (
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
-// dataBlock is Argo's data template.
+// dataBlock is what is read of Argo's data template; where its paths lie is resolved already.
 type dataBlock struct {
-	Source struct {
-		ArtifactPaths map[string]json.RawMessage `json:"artifactPaths"`
-	} `json:"source"`
 	Transformation []struct {
 		Expression string `json:"expression"`
 	} `json:"transformation"`
@@ -25,7 +22,7 @@ type dataBlock struct {
 // data lists the paths of an artifact and transforms the list; each expression sees the list so far as data. The
 // result is JSON.
 func (b *Backend) data(ctx context.Context, cmd engine.StartTask) engine.Result {
-	value, err := b.listAndTransform(ctx, cmd.Body.Data)
+	value, err := b.listAndTransform(ctx, cmd.Body)
 	if err != nil {
 		return broken(err)
 	}
@@ -37,12 +34,12 @@ func (b *Backend) data(ctx context.Context, cmd engine.StartTask) engine.Result 
 	return engine.Result{Phase: engine.SucceededPhase, Outputs: engine.Outputs{Result: &result}}
 }
 
-func (b *Backend) listAndTransform(ctx context.Context, source program.JSON) (any, error) {
+func (b *Backend) listAndTransform(ctx context.Context, body program.Body) (any, error) {
 	var block dataBlock
-	if err := json.Unmarshal(source, &block); err != nil {
+	if err := json.Unmarshal(body.Data, &block); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	paths, err := b.paths(ctx, block.Source.ArtifactPaths)
+	paths, err := b.paths(ctx, body.Source)
 	if err != nil {
 		return nil, fmt.Errorf("data.source.artifactPaths: %w", err)
 	}
@@ -59,18 +56,11 @@ func (b *Backend) listAndTransform(ctx context.Context, source program.JSON) (an
 }
 
 // paths lists what lies below an artifact's location: keys in full, as its store has them.
-func (b *Backend) paths(ctx context.Context, block map[string]json.RawMessage) ([]any, error) {
-	location := map[string]json.RawMessage{}
-	for _, kind := range artifact.Kinds() {
-		if body, there := block[kind]; there {
-			location[kind] = body
-		}
+func (b *Backend) paths(ctx context.Context, source *program.Binding) ([]any, error) {
+	if source == nil || len(source.Location) == 0 {
+		return nil, errors.New("no location: name a store, such as s3")
 	}
-	encoded, err := json.Marshal(location)
-	if err != nil {
-		return nil, err
-	}
-	s, err := artifact.Open(encoded, b.cfg.Artifacts)
+	s, err := artifact.Open(source.Location, b.cfg.Artifacts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +68,7 @@ func (b *Backend) paths(ctx context.Context, block map[string]json.RawMessage) (
 	if err != nil {
 		return nil, err
 	}
-	prefix := artifact.Key(encoded)
+	prefix := artifact.Key(source.Location)
 	paths := make([]any, len(objects))
 	for i, o := range objects {
 		paths[i] = path.Join(prefix, o.Key)
