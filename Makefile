@@ -69,7 +69,7 @@ generate: ## write generated files anew
 
 .PHONY: verify
 verify: generate ## generated files and go.mod are as they should be
-	$(GO) mod tidy
+	$(GO) mod tidy -diff
 	@git diff --exit-code -- . || { echo "make verify: the files above change when generated anew; commit the result"; exit 1; }
 
 .PHONY: race
@@ -97,7 +97,7 @@ hooks: build ## the Python plugin against a real run: placeholders, reuse, pendi
 .PHONY: containers
 containers: build ## ten of those manifests in containers by podman, from images packed here
 	@$(GO) run ./test/conformance -corpus $(CONFORMANCE) -sluice bin/sluice -suite argo -class local -runtime podman -n 10 \
-	  -doc "" -out build/containers.json -parallel 2 $(ARGS)
+	  -name containers -doc "" -out build/containers.json -parallel 2 $(ARGS)
 
 .PHONY: readme
 readme: build ## run every command that the README shows, and every example

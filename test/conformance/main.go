@@ -69,6 +69,7 @@ func parse() options {
 	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
 	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
 	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
+	flag.StringVar(&o.name, "name", "conformance", "what the totals are called")
 	flag.StringVar(&o.runtime, "runtime", "", "run Argo tasks in containers by podman or docker, from images packed here; only manifests whose images are")
 	flag.IntVar(&o.most, "n", 0, "run at most so many manifests of a suite; 0: all")
 	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "limit for one manifest")
@@ -93,8 +94,8 @@ type suite interface {
 
 func run(ctx context.Context, o options) (bool, error) {
 	if info, err := os.Stat(o.corpus); !(err == nil && info.IsDir()) {
-		fmt.Printf("conformance: skipped: no manifests at %s (set CONFORMANCE to the folder that has them)\n", o.corpus)
-		fmt.Println("conformance: 0 passed, 0 failed, 1 skipped")
+		fmt.Printf("%s: skipped: no manifests at %s (set CONFORMANCE to the folder that has them)\n", o.name, o.corpus)
+		fmt.Printf("%s: 0 passed, 0 failed, 1 skipped\n", o.name)
 		return true, nil
 	}
 	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements, &o.bin} {
@@ -127,7 +128,7 @@ func conclude(o options, report *verdict.Report) (bool, error) {
 	if err := report.Write(o.out); err != nil {
 		return false, err
 	}
-	ok := report.Print(os.Stdout, o.percent)
+	ok := report.Print(os.Stdout, o.name, o.percent)
 	if o.doc == "" {
 		return ok, nil
 	}
@@ -155,7 +156,7 @@ func runSuite(ctx context.Context, o options, name string, corpora []corpus.Suit
 		return err
 	}
 	if reason != "" {
-		fmt.Printf("%s: skipped: %s\nconformance-%s: 0 passed, 0 failed, %d skipped\n", name, reason, name, len(manifests))
+		fmt.Printf("%s: skipped: %s\n%s-%s: 0 passed, 0 failed, %d skipped\n", name, reason, o.name, name, len(manifests))
 		return nil
 	}
 	var group sync.WaitGroup

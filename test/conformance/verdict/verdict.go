@@ -94,9 +94,10 @@ func (r *Report) Totals() []Totals {
 	return totals
 }
 
-// Print prints the totals, a line a suite and class and one a suite in the form "name: N passed, N failed, N skipped".
+// Print prints the totals, a line a suite and class and one a suite in the form "name-suite: N
+// passed, N failed, N skipped".
 // It says whether every suite reached the share that it must, as a whole and in its class local.
-func (r *Report) Print(w io.Writer, percent float64) bool {
+func (r *Report) Print(w io.Writer, name string, percent float64) bool {
 	ok := true
 	suites := map[string]*Totals{}
 	var order []string
@@ -119,7 +120,7 @@ func (r *Report) Print(w io.Writer, percent float64) bool {
 		if t.Percent() < percent {
 			note, ok = fmt.Sprintf(" (%.1f%% of at least %.0f%%)", t.Percent(), percent), false
 		}
-		fmt.Fprintf(w, "conformance-%s: %d passed, %d failed, 0 skipped%s\n", suite, t.Passed, t.Failed, note)
+		fmt.Fprintf(w, "%s-%s: %d passed, %d failed, 0 skipped%s\n", name, suite, t.Passed, t.Failed, note)
 	}
 	return ok
 }

@@ -22,7 +22,7 @@ func report() *Report {
 
 func TestPrint(t *testing.T) {
 	var out bytes.Buffer
-	if report().Print(&out, 95) {
+	if report().Print(&out, "conformance", 95) {
 		t.Error("half of a class passed, and that is enough for 95%")
 	}
 	for _, want := range []string{
@@ -33,7 +33,7 @@ func TestPrint(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", want, &out)
 		}
 	}
-	if !report().Print(&out, 50) {
+	if !report().Print(&out, "conformance", 50) {
 		t.Error("half of a class passed, and that is not enough for 50%")
 	}
 }
