@@ -19,7 +19,7 @@ func (a *app) deleteCommand() *cobra.Command {
 		Use:               "delete [RUN...]",
 		Aliases:           []string{"rm"},
 		Short:             "Delete runs: their state, logs and artifacts",
-		Long:              "Delete runs: their state, their logs and the artifacts that lie in the home folder. A run that is being run is not deleted.",
+		Long:              "Delete runs: their state, their logs and the artifacts that lie in the home folder. A run that is being run is not\ndeleted. Artifacts that later runs have reused go with the run that made them, unless --keep-artifacts is given.",
 		ValidArgsFunction: a.completeRuns(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			terms, err := parseLabelSelector(labels)
