@@ -208,6 +208,12 @@ func TestData(t *testing.T) {
 	if r := sink.finished(t); r.Phase != engine.SucceededPhase || *r.Outputs.Result != `["`+folder+`/one"]` {
 		t.Errorf("%+v", r)
 	}
+	keyed := data("")
+	keyed.Body.Data = program.JSON(`{"source":{"artifactPaths":{"name":"x","s3":{"key":"in"}}},"transformation":[{"expression":"reverse"}]}`)
+	_, sink = start(t, cfg, keyed)
+	if r := sink.finished(t); r.Phase != engine.SucceededPhase || *r.Outputs.Result != `["in/one","in/b/two"]` {
+		t.Errorf("%+v", r)
+	}
 	_, sink = start(t, cfg, data(`{"expression":"reverse"},{"expression":"x"}`))
 	if r := sink.finished(t); r.Phase != engine.ErrorPhase || r.Message != "data.transformation[1]: no such thing" {
 		t.Errorf("%+v", r)

@@ -12,8 +12,11 @@ import (
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
-// dataBlock is what is read of Argo's data template; where its paths lie is resolved already.
+// dataBlock is Argo's data template.
 type dataBlock struct {
+	Source struct {
+		ArtifactPaths map[string]json.RawMessage `json:"artifactPaths"`
+	} `json:"source"`
 	Transformation []struct {
 		Expression string `json:"expression"`
 	} `json:"transformation"`
@@ -39,7 +42,7 @@ func (b *Backend) listAndTransform(ctx context.Context, body program.Body) (any,
 	if err := json.Unmarshal(body.Data, &block); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	paths, err := b.paths(ctx, body.Source)
+	paths, err := b.paths(ctx, body.Source, authorsKey(block.Source.ArtifactPaths))
 	if err != nil {
 		return nil, fmt.Errorf("data.source.artifactPaths: %w", err)
 	}
@@ -55,8 +58,21 @@ func (b *Backend) listAndTransform(ctx context.Context, body program.Body) (any,
 	return value, nil
 }
 
-// paths lists what lies below an artifact's location: keys in full, as its store has them.
-func (b *Backend) paths(ctx context.Context, source *program.Binding) ([]any, error) {
+// authorsKey is the key that the author wrote; it may lie below the run's root.
+func authorsKey(block map[string]json.RawMessage) string {
+	for _, kind := range artifact.Kinds() {
+		if body, there := block[kind]; there {
+			if encoded, err := json.Marshal(map[string]json.RawMessage{kind: body}); err == nil {
+				return artifact.Key(encoded)
+			}
+		}
+	}
+	return ""
+}
+
+// paths lists what lies below an artifact's location: keys in full, so that each names an artifact where the author's key
+// named their folder.
+func (b *Backend) paths(ctx context.Context, source *program.Binding, prefix string) ([]any, error) {
 	if source == nil || len(source.Location) == 0 {
 		return nil, errors.New("no location: name a store, such as s3")
 	}
@@ -68,7 +84,9 @@ func (b *Backend) paths(ctx context.Context, source *program.Binding) ([]any, er
 	if err != nil {
 		return nil, err
 	}
-	prefix := artifact.Key(source.Location)
+	if prefix == "" {
+		prefix = artifact.Key(source.Location)
+	}
 	paths := make([]any, len(objects))
 	for i, o := range objects {
 		paths[i] = path.Join(prefix, o.Key)
