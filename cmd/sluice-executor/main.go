@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/sluice-ml/sluice/internal/executor"
@@ -10,12 +9,5 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sluice-executor TASK-FOLDER")
-		os.Exit(2)
-	}
-	if err := executor.Run(os.Args[1], kfpoutput.ParseExecutorOutput); err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-executor:", err)
-		os.Exit(1)
-	}
+	os.Exit(executor.Main(os.Args[1:], os.Stderr, kfpoutput.ParseExecutorOutput))
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -31,16 +32,14 @@ func adoptOrphans() error {
 // killAll ends what the commands left running, and takes note of it. As the first process of a pid namespace all others
 // are the task's; else they are the children that this process has inherited.
 func (r *reaper) killAll(namespace bool) {
-	for {
-		if namespace {
-			if err := syscall.Kill(-1, syscall.SIGKILL); err != nil {
-				return // nobody is left
-			}
-			return
-		}
+	if namespace {
+		_ = syscall.Kill(-1, syscall.SIGKILL) // an error is that nobody is left
+		return
+	}
+	for hasChildren() {
 		children := childrenOf(os.Getpid())
 		if len(children) == 0 {
-			return
+			return // the kernel does not tell
 		}
 		for _, pid := range children {
 			// It may have ended by itself.
@@ -50,6 +49,12 @@ func (r *reaper) killAll(namespace bool) {
 		// Each dead child hands its own children to this process, so look again once one is gone.
 		<-r.dead
 	}
+}
+
+// hasChildren asks the kernel, without taking note of any child's end.
+func hasChildren() bool {
+	var info unix.Siginfo
+	return !errors.Is(unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil), unix.ECHILD)
 }
 
 // childrenOf gives the children of a process, of all its threads. Without the kernel's list of children there are none.

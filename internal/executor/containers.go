@@ -73,7 +73,16 @@ func (j *job) runContainers(l *logs) ending {
 	return ending{
 		Ran: ran, Stopped: g.stopped, TimedOut: g.timedOut, Started: g.started, Containers: g.results,
 		CPU: g.cpu, MaxMemory: g.memory,
+		Stdout: g.stdout(),
 	}
+}
+
+// stdout is what is kept of the main container's standard output.
+func (g *group) stdout() *string {
+	if text, kept := g.logs.result(); kept {
+		return &text
+	}
+	return nil
 }
 
 // endLines record how everything ended.
@@ -81,6 +90,9 @@ func (g *group) endLines() string {
 	var lines strings.Builder
 	for _, r := range g.results {
 		lines.WriteString(spec.ExitedLine(r.Name, *r.ExitCode))
+	}
+	if text, kept := g.logs.result(); kept {
+		lines.WriteString(spec.StdoutLine(text))
 	}
 	lines.WriteString(spec.DoneLine(g.stopped, g.timedOut))
 	return lines.String()
@@ -211,6 +223,8 @@ func (g *group) exited(d dead) int {
 		return 0 // an orphan of the task
 	}
 	delete(g.pids, d.pid)
+	// A container ends with its first process: what that left in its group goes, too. Nothing may be left.
+	_ = syscall.Kill(-d.pid, syscall.SIGKILL)
 	c := g.job.task.Containers[i]
 	again := d.code != 0 && g.tries[i] < c.Retries && !g.stopped && !g.timedOut
 	if !again {

@@ -86,18 +86,17 @@ func TestSecondExecutorWaitsForTheFirst(t *testing.T) {
 func TestOutputsAreTakenAfterAllWhenTheCommandHadExited(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for state, want := range map[string]spec.Phase{
-		"started 2026-01-02T03:04:05Z\nexited 0 main\n":                       spec.Error,
-		"started 2026-01-02T03:04:05Z\nexited 3 main\ndone\n":                 spec.Failed,
-		"started 2026-01-02T03:04:05Z\nexited 143 main\ndone stopped\n":       spec.Failed,
-		"started 2026-01-02T03:04:05Z\nexited 0 ma":                           spec.Error,
-		"started 2026-01-02T03:04:05Z\n":                                      spec.Error,
-		"started 2026-01-02T03:04:05Z\nexited 0 other\nexited 0 main\ndone\n": spec.Succeeded,
+		"started 2026-01-02T03:04:05Z\nexited 0 main\n":                                        spec.Error,
+		"executor 1 2 b\nstarted 2026-01-02T03:04:05Z\nexited 3 main\nstdout \"said\"\ndone\n": spec.Failed,
+		"started 2026-01-02T03:04:05Z\nexited 143 main\nstdout \"said\"\ndone stopped\n":       spec.Failed,
+		"started 2026-01-02T03:04:05Z\nexited 0 ma":                                            spec.Error,
+		"started 2026-01-02T03:04:05Z\n":                                                       spec.Error,
+		"started 2026-01-02T03:04:05Z\nexited 0 other\nexited 0 main\nstdout \"said\"\ndone\n": spec.Succeeded,
 	} {
 		k := newTask(t, spec.Spec{
 			Result: true, Containers: []spec.Container{sh("echo ran again")}, Parameters: []spec.Parameter{{Name: "p", Path: out}},
 		})
-		err := errors.Join(os.WriteFile(out, []byte("7"), 0o600), os.WriteFile(k.file(spec.StateFile), []byte(state), 0o600),
-			os.WriteFile(k.file("stdout"), []byte("said\n"), 0o600))
+		err := errors.Join(os.WriteFile(out, []byte("7"), 0o600), os.WriteFile(k.file(spec.StateFile), []byte(state), 0o600))
 		if err != nil {
 			t.Fatal(err)
 		}

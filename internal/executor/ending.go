@@ -20,13 +20,14 @@ type ending struct {
 	Containers []spec.ContainerResult
 	CPU        time.Duration
 	MaxMemory  int64
+	Stdout     *string
 }
 
 // result draws the task's result from the ends of its containers; outputs are still to come.
 func (e ending) result(task spec.Spec) spec.Result {
 	r := spec.Result{
 		Phase: spec.Succeeded, Ran: e.Ran, Stopped: e.Stopped, TimedOut: e.TimedOut, Started: e.Started,
-		CPU: e.CPU, MaxMemory: e.MaxMemory,
+		CPU: e.CPU, MaxMemory: e.MaxMemory, Stdout: e.Stdout,
 	}
 	if e.Failure != "" {
 		r.Phase, r.Message = spec.Error, e.Failure

@@ -24,11 +24,7 @@ import (
 // The test program is the executor when it is called with a task folder.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "executor" {
-		if err := executor.Run(os.Args[2], kfpoutput.ParseExecutorOutput); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+		os.Exit(executor.Main(os.Args[2:], os.Stderr, kfpoutput.ParseExecutorOutput))
 	}
 	os.Exit(m.Run())
 }

@@ -65,7 +65,7 @@ func (j *job) fresh() spec.Result {
 
 // again takes the outputs of a task whose commands had ended when its executor died.
 func (j *job) again(before spec.State) spec.Result {
-	end := ending{Ran: true, Started: before.Started, Stopped: before.Stopped, TimedOut: before.TimedOut}
+	end := ending{Ran: true, Started: before.Started, Stopped: before.Stopped, TimedOut: before.TimedOut, Stdout: before.Stdout}
 	for _, c := range j.task.Containers {
 		r := spec.ContainerResult{Name: c.Name, Started: before.Started}
 		if code, exited := before.Exited[c.Name]; exited {

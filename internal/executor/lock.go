@@ -3,18 +3,19 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// lock waits until this process is the only executor of the task folder. The lock ends with the process, however it
-// ends.
-func lock(dir *os.Root) (unlock func(), err error) {
-	f, err := dir.OpenFile(spec.LockFile, os.O_CREATE|os.O_RDWR, 0o600)
+// lock opens the state file and waits until this process is the only executor of the task folder. The lock ends with the
+// process, however it ends.
+func lock(dir *os.Root) (*os.File, error) {
+	f, err := dir.OpenFile(spec.StateFile, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the lock file: %w", err)
+		return nil, fmt.Errorf("open the state file: %w", err)
 	}
 	for {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
@@ -25,5 +26,13 @@ func lock(dir *os.Root) (unlock func(), err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the task folder: %w", err), f.Close())
 	}
-	return func() { _ = f.Close() }, nil
+	return f, nil
+}
+
+func readState(f *os.File) (spec.State, error) {
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return spec.State{}, fmt.Errorf("read the state file: %w", err)
+	}
+	return spec.ParseState(string(text)), nil
 }

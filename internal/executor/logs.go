@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,9 +8,6 @@ import (
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
-
-// stdoutFile holds the main container's standard output where it is the task's result.
-const stdoutFile = "stdout"
 
 // drainTime is how long to wait for output of processes that could not be ended.
 const drainTime = 2 * time.Second
@@ -22,9 +18,9 @@ type logs struct {
 	dir    *os.Root
 	null   *os.File
 	log    *os.File
-	main   string // the container whose standard output is kept; empty for none
-	each   bool   // each container has a log of its own, too
-	stdout *os.File
+	main   string      // the container whose standard output is kept; empty for none
+	each   bool        // each container has a log of its own, too
+	stdout *tailBuffer // the end of that output
 	open   []io.Closer
 	pipes  []*os.File // reading ends
 	ours   []*os.File // their writing ends, in this process
@@ -43,11 +39,7 @@ func openLogs(dir *os.Root, task spec.Spec) (*logs, error) {
 	if task.Result {
 		l.main = mainName(task)
 	}
-	if l.main != "" {
-		if l.stdout, err = l.file(stdoutFile); err != nil {
-			return nil, err
-		}
-	}
+	l.stdout = &tailBuffer{limit: spec.MaxResult + 1} // one more for a newline that is taken off
 	return l, nil
 }
 
@@ -137,41 +129,30 @@ func (l *logs) close() {
 	_ = l.null.Close()
 }
 
-// readResult takes the end of the main container's standard output as the task's result.
-func (j *job) readResult(result *spec.Result) {
-	if !j.task.Result || mainName(j.task) == "" {
-		return
+// result is the end of the main container's standard output without a last newline, where it is kept. Only after drain.
+func (l *logs) result() (text string, kept bool) {
+	if l.main == "" {
+		return "", false
 	}
-	text, err := tail(j.dir, stdoutFile, spec.MaxResult)
-	if err != nil {
-		j.warnings = append(j.warnings, fmt.Sprintf("read standard output: %v", err))
-		return
-	}
-	result.Stdout = &text
-}
-
-// tail reads the end of a file, without a last newline.
-func tail(dir *os.Root, name string, limit int64) (string, error) {
-	f, err := dir.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return "", err
-	}
-	data := make([]byte, min(size, limit+1))
-	if n, err := f.ReadAt(data, size-int64(len(data))); err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	} else if n < len(data) {
-		data = data[:n]
-	}
+	data := l.stdout.bytes()
 	if n := len(data); n > 0 && data[n-1] == '\n' {
 		data = data[:n-1]
 	}
-	if int64(len(data)) > limit {
-		data = data[int64(len(data))-limit:]
-	}
-	return string(data), nil
+	return string(data[max(0, len(data)-spec.MaxResult):]), true
 }
+
+// tailBuffer keeps the end of what is written to it.
+type tailBuffer struct {
+	limit int
+	data  []byte
+}
+
+func (b *tailBuffer) Write(p []byte) (int, error) {
+	b.data = append(b.data, p...)
+	if len(b.data) > 2*b.limit {
+		b.data = append(b.data[:0], b.bytes()...)
+	}
+	return len(p), nil
+}
+
+func (b *tailBuffer) bytes() []byte { return b.data[max(0, len(b.data)-b.limit):] }

@@ -22,7 +22,6 @@ type ParseOutput func(data []byte) (map[string]any, map[string][]program.Artifac
 // collect takes the task's outputs. It does so for a failed task, too, whose missing outputs are no further error; for
 // one that succeeded a missing output makes the result an Error, as with Argo.
 func (j *job) collect(result *spec.Result) {
-	j.readResult(result)
 	missing := j.collectReported(result)
 	missing = append(missing, j.collectParameters(result)...)
 	missing = append(missing, j.collectArtifacts(result)...)

@@ -7,9 +7,7 @@
 package executor
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"time"
@@ -30,11 +28,11 @@ func Run(folder string, parse ParseOutput) error {
 		return fmt.Errorf("open the task folder: %w", err)
 	}
 	defer dir.Close()
-	unlock, err := lock(dir)
+	state, err := lock(dir)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer state.Close()
 	if _, err := dir.Stat(spec.ResultFile); err == nil {
 		return nil
 	}
@@ -42,43 +40,33 @@ func Run(folder string, parse ParseOutput) error {
 	if err != nil {
 		return err
 	}
-	if selfErr == nil {
-		self.Boot = task.Boot
-		if err := dir.WriteFile(spec.PIDFile, []byte(self.String()), 0o600); err != nil {
-			return fmt.Errorf("write the pid file: %w", err)
-		}
-	}
-	result, err := attempt(&job{dir: dir, task: task, signals: signals, parse: parse})
+	before, err := readState(state)
 	if err != nil {
 		return err
 	}
-	return spec.Write(dir, spec.ResultFile, result)
+	j := &job{dir: dir, task: task, state: state, signals: signals, parse: parse}
+	if self.Boot = task.Boot; selfErr == nil && self != before.Executor {
+		if err := j.step(spec.ExecutorLine(self)); err != nil {
+			return err
+		}
+	}
+	return spec.Write(dir, spec.ResultFile, j.attempt(before))
 }
 
 // attempt goes on where an earlier executor of the folder stopped, which is nearly always at the start.
-func attempt(j *job) (spec.Result, error) {
-	before, err := readState(j.dir)
-	if err != nil {
-		return spec.Result{}, err
-	}
-	state, err := j.dir.OpenFile(spec.StateFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return spec.Result{}, fmt.Errorf("open the state file: %w", err)
-	}
-	defer state.Close()
-	j.state = state
+func (j *job) attempt(before spec.State) spec.Result {
 	if len(j.task.Containers) == 0 {
-		return j.probe(), nil
+		return j.probe()
 	}
 	switch {
 	case before.Started.IsZero():
-		return j.fresh(), nil
+		return j.fresh()
 	case before.Done:
-		return j.again(before), nil
+		return j.again(before)
 	}
 	result := broken("the task was lost: its executor died while the command was running, and how the command ended is not known", true)
 	result.Started = before.Started
-	return result, nil
+	return result
 }
 
 // probe only enters the view: it shows whether that is possible here.
@@ -92,12 +80,4 @@ func (j *job) probe() spec.Result {
 // broken is the result of a task around which something broke.
 func broken(message string, ran bool) spec.Result {
 	return spec.Result{Phase: spec.Error, Message: message, Ran: ran, Finished: time.Now().UTC()}
-}
-
-func readState(dir *os.Root) (spec.State, error) {
-	data, err := dir.ReadFile(spec.StateFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return spec.State{}, fmt.Errorf("read the state file: %w", err)
-	}
-	return spec.ParseState(string(data)), nil
 }

@@ -14,19 +14,16 @@ import (
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// viewFolder is where the private view is put together, below the sandbox's upper folder.
-const viewFolder = "view"
-
 // enterView makes the root of this process, which is the first of its own mount and pid namespaces, a copy-on-write view
 // of the machine: what is written goes to the upper folder, and vanishes with it. Everything that was opened before stays
 // open. The mounts vanish with the namespace.
 func enterView(task spec.Spec) (warnings []string, err error) {
-	b := &viewBuilder{box: *task.Sandbox, base: task.Sandbox.Upper}
+	b := &viewBuilder{box: *task.Sandbox, view: task.Sandbox.Upper}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("sandbox: make the mounts private: %w", err)
 	}
 	if b.box.Memory {
-		if err := unix.Mount("tmpfs", b.base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+		if err := unix.Mount("tmpfs", b.view, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 	}
@@ -37,7 +34,7 @@ func enterView(task spec.Spec) (warnings []string, err error) {
 	if err != nil {
 		return b.warnings, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := enterRoot(filepath.Join(b.base, viewFolder)); err != nil {
+	if err := enterRoot(b.view); err != nil {
 		return b.warnings, fmt.Errorf("sandbox: %w", err)
 	}
 	for i, m := range task.Mounts {
@@ -48,16 +45,17 @@ func enterView(task spec.Spec) (warnings []string, err error) {
 	return b.warnings, nil
 }
 
-// viewBuilder mounts the parts of a view.
+// viewBuilder mounts the parts of a view. The view is mounted over the upper folder itself; the working directory stays in
+// the folder below, so that what layers need can be made there.
 type viewBuilder struct {
 	box      spec.Sandbox
-	base     string
+	view     string
 	warnings []string
 }
 
 func (b *viewBuilder) build() error {
-	view := filepath.Join(b.base, viewFolder)
-	if err := os.MkdirAll(view, 0o755); err != nil {
+	view := b.view
+	if err := os.Chdir(view); err != nil {
 		return err
 	}
 	if b.box.User {
@@ -131,23 +129,20 @@ func (b *viewBuilder) devices(view string) error {
 // overlay mounts a copy-on-write layer over lower at target. The options name folders relative to the working directory,
 // so that no character of the path can be taken for a separator.
 func (b *viewBuilder) overlay(lower, target string, number int) error {
-	folder := filepath.Join(b.base, strconv.Itoa(number))
-	// An earlier executor's work folder is of no use, and marks the layer as one that may not be used again.
-	if err := os.RemoveAll(filepath.Join(folder, "w")); err != nil {
-		return err
-	}
-	for _, name := range []string{"u", "w"} {
-		if err := os.MkdirAll(filepath.Join(folder, name), 0o755); err != nil {
+	upper, work := fmt.Sprintf("u%d", number), fmt.Sprintf("w%d", number)
+	for _, name := range []string{upper, work} {
+		err := os.Mkdir(name, 0o755)
+		if errors.Is(err, fs.ErrExist) && name == work {
+			// An earlier executor's is of no use, and marks the layer as one that may not be used again.
+			err = errors.Join(os.RemoveAll(name), os.Mkdir(name, 0o755))
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if err := sameMode(lower, filepath.Join(folder, "u")); err != nil {
+	if err := sameMode(lower, upper); err != nil {
 		return err
 	}
-	if err := os.Chdir(folder); err != nil {
-		return err
-	}
-	defer func() { _ = os.Chdir("/") }() // the root is always there
 	if strings.ContainsAny(lower, `:,\`) {
 		fd, err := unix.Open(lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -156,7 +151,7 @@ func (b *viewBuilder) overlay(lower, target string, number int) error {
 		defer unix.Close(fd)
 		lower = "/proc/self/fd/" + strconv.Itoa(fd)
 	}
-	options := "lowerdir=" + lower + ",upperdir=u,workdir=w"
+	options := "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work
 	if b.box.User {
 		options += ",userxattr"
 	}
@@ -177,7 +172,11 @@ func sameMode(lower, upper string) error {
 	if err != nil {
 		return err
 	}
-	return os.Chmod(upper, info.Mode()&(fs.ModePerm|fs.ModeSticky))
+	mode := info.Mode() & (fs.ModePerm | fs.ModeSticky)
+	if mode == 0o755 { // it was made so
+		return nil
+	}
+	return os.Chmod(upper, mode)
 }
 
 // enterRoot makes a mount the root of this process.

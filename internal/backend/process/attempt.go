@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -187,18 +188,32 @@ func (a *attempt) withoutResult() *spec.Result {
 		return &spec.Result{Phase: spec.Failed, Stopped: true, Message: "the task was stopped", Finished: time.Now().UTC()}
 	}
 	message := "the executor ended without a result"
-	if said, err := os.ReadFile(filepath.Join(a.folder, errorFile)); err == nil && len(said) > 0 {
-		message += ": " + lastLine(string(said))
-	}
+	message += said(a.folder)
 	if !started.IsZero() {
 		message += "; the command had been started and how it ended is not known"
 	}
 	return &spec.Result{Phase: spec.Error, Message: message, Ran: !started.IsZero(), Started: started, Finished: time.Now().UTC()}
 }
 
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+// said is what an executor said last in a task's log, after a colon; empty where it said nothing.
+func said(folder string) string {
+	f, err := os.Open(filepath.Join(folder, spec.LogFile))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const enough = 4096
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-enough), io.SeekStart) // else it reads nothing
+	}
+	end, _ := io.ReadAll(f) // what there is
+	words := ""
+	for line := range strings.Lines(string(end)) {
+		if _, after, found := strings.Cut(line, spec.Voice); found {
+			words = ": " + strings.TrimSpace(after)
+		}
+	}
+	return words
 }
 
 // stop ends the attempt: gently, or at once. It is done soon, the end is told later.
@@ -230,4 +245,15 @@ func stopMessage(cmd engine.StopTask) string {
 		return cmd.Message
 	}
 	return "the task was stopped"
+}
+
+// record tells whoever comes after us which executor was started for the attempt. The executor says it again once it has
+// the folder to itself.
+func (a *attempt) record(p spec.Process) error {
+	f, err := os.OpenFile(filepath.Join(a.folder, spec.StateFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(spec.ExecutorLine(p))
+	return errors.Join(err, f.Close())
 }

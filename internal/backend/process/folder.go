@@ -16,10 +16,8 @@ import (
 // Files and folders of a task folder besides the executor's own.
 const (
 	reportedFile = "reported.json" // the result as it was told, once outputs are stored
-	errorFile    = "executor.log"  // what the executor itself had to say
-	homeFolder   = "home"
-	tempFolder   = "tmp"
-	workFolder   = "work"
+	homeFolder   = "home"          // HOME, and where commands begin without a sandbox
+	tempFolder   = "tmp"           // TMPDIR without a sandbox
 	upperFolder  = "upper"
 	volumeFolder = "volumes"
 	scriptFile   = "script"
@@ -53,10 +51,18 @@ func safe(name string) string {
 	return clean[:min(len(clean), longest)]
 }
 
-// clean removes what a task that has ended does not need any more: all but its log and result.
+// clean removes what a task that has ended does not need any more: all but its log and result. Folders that are empty
+// stay until the run is deleted: many file systems make new files slowly where others were removed a moment ago.
 func clean(folder string) error {
 	var err error
-	for _, name := range []string{spec.StagedIn, spec.StagedOut, upperFolder, homeFolder, tempFolder, workFolder, volumeFolder, scriptFile} {
+	for _, name := range []string{homeFolder, tempFolder} {
+		file := filepath.Join(folder, name)
+		if entries, e := os.ReadDir(file); e == nil && len(entries) == 0 {
+			continue
+		}
+		err = errors.Join(err, removeAll(file))
+	}
+	for _, name := range []string{spec.StagedIn, spec.StagedOut, upperFolder, volumeFolder, scriptFile} {
 		err = errors.Join(err, removeAll(filepath.Join(folder, name)))
 	}
 	return err

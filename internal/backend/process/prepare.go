@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,11 @@ import (
 
 // prepare makes the task folder: everything that the executor needs. It can be done again.
 func (a *attempt) prepare() error {
-	for _, name := range []string{"", homeFolder, tempFolder, workFolder} {
+	folders := []string{homeFolder}
+	if a.b.view == nil {
+		folders = append(folders, tempFolder)
+	}
+	for _, name := range folders {
 		if err := os.MkdirAll(filepath.Join(a.folder, name), 0o755); err != nil {
 			return fmt.Errorf("make the task folder: %w", err)
 		}
@@ -23,12 +28,12 @@ func (a *attempt) prepare() error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(a.folder)
+	data, err := json.Marshal(task)
 	if err != nil {
 		return fmt.Errorf("make the task folder: %w", err)
 	}
-	defer root.Close()
-	return spec.Write(root, spec.SpecFile, task)
+	// Nobody reads it before the executor starts, and whoever starts another one writes it anew.
+	return os.WriteFile(filepath.Join(a.folder, spec.SpecFile), data, 0o600)
 }
 
 // spec says all that the executor has to do.
@@ -87,7 +92,7 @@ func (a *attempt) container(c program.Container, first bool, python *pythonEnv) 
 	}
 	out.Argv = argv
 	if out.Dir == "" {
-		out.Dir = filepath.Join(a.folder, workFolder)
+		out.Dir = filepath.Join(a.folder, homeFolder)
 		if a.b.view != nil && a.b.view.root {
 			out.Dir = "/" // what most images have
 		}

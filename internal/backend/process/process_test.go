@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -21,11 +20,7 @@ import (
 // The test program is its own executor, as sluice can be.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "executor" {
-		if err := executor.Run(os.Args[2], kfpoutput.ParseExecutorOutput); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+		os.Exit(executor.Main(os.Args[2:], os.Stderr, kfpoutput.ParseExecutorOutput))
 	}
 	os.Exit(m.Run())
 }
@@ -87,13 +82,13 @@ func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, ni
 // killExecutor kills the executor of an attempt as soon as it has told its pid.
 func killExecutor(t *testing.T, home, path string) {
 	t.Helper()
-	file := filepath.Join(process.TaskDir(home, "uid", path), spec.PIDFile)
+	file := filepath.Join(process.TaskDir(home, "uid", path), spec.StateFile)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			continue
 		}
-		if p, err := spec.ParseProcess(string(data)); err == nil {
+		if p := spec.ParseState(string(data)).Executor; p.PID > 0 {
 			if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}

@@ -84,8 +84,7 @@ func (v *sandbox) probe(cfg Config) (err error) {
 	p.close()
 	result, err := spec.Read[spec.Result](root, spec.ResultFile)
 	if err != nil {
-		said, _ := root.ReadFile(errorFile) // not there: it said nothing
-		return fmt.Errorf("the executor ended without a result: %s", lastLine(string(said)))
+		return fmt.Errorf("the executor ended without a result%s", said(folder))
 	}
 	if result.Phase != spec.Succeeded {
 		return errors.New(result.Message)

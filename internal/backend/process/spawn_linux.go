@@ -20,7 +20,7 @@ func (a *attempt) spawn() (*process, error) {
 	// The executor does so, too, but not before it is up: whoever comes after us must find it from now on.
 	if id, err := spec.StartTime(strconv.Itoa(p.pid)); err == nil {
 		id.Boot = a.b.boot
-		if err := os.WriteFile(filepath.Join(a.folder, spec.PIDFile), []byte(id.String()), 0o600); err != nil {
+		if err := a.record(id); err != nil {
 			return nil, errors.Join(err, p.signal(syscall.SIGKILL))
 		}
 	}
@@ -38,7 +38,7 @@ func startExecutor(command []string, folder string, view *sandbox) (*process, er
 		return nil, err
 	}
 	defer null.Close()
-	said, err := os.OpenFile(filepath.Join(folder, errorFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	said, err := os.OpenFile(filepath.Join(folder, spec.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func startExecutor(command []string, folder string, view *sandbox) (*process, er
 	argv := append(append([]string{}, command...), folder)
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		// The executor lives briefly and has little to do: no garbage collection, few threads.
-		Dir: "/", Env: []string{"GOGC=off", "GOMAXPROCS=2"}, Files: []uintptr{null.Fd(), null.Fd(), said.Fd()}, Sys: attr,
+		Dir: "/", Env: []string{"GOGC=off", "GOMAXPROCS=1"}, Files: []uintptr{null.Fd(), null.Fd(), said.Fd()}, Sys: attr,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", argv[0], err)

@@ -161,12 +161,12 @@ func (w *watcher) close() error {
 
 // adopt takes up the living executor of a task folder; nil where there is none.
 func (w *watcher) adopt(folder string) *process {
-	data, err := os.ReadFile(filepath.Join(folder, spec.PIDFile))
+	data, err := os.ReadFile(filepath.Join(folder, spec.StateFile))
 	if err != nil {
 		return nil
 	}
-	id, err := spec.ParseProcess(string(data))
-	if err != nil || id.Boot != spec.Boot() {
+	id := spec.ParseState(string(data)).Executor
+	if id.PID == 0 || id.Boot != spec.Boot() {
 		return nil
 	}
 	fd, err := unix.PidfdOpen(id.PID, 0)

@@ -49,11 +49,11 @@ func Read[T any](dir *os.Root, name string) (T, error) {
 	return value, nil
 }
 
-// Boot is the ID of the machine's present boot; empty where the system has none.
+// Boot is the ID of the machine's present boot; "-" where the system has none.
 func Boot() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return ""
+		return "-"
 	}
 	return strings.TrimSpace(string(data))
 }

@@ -9,16 +9,17 @@ import "time"
 
 // The files and folders of a task folder.
 const (
-	SpecFile   = "spec.json"    // what to do, written by the backend before the executor starts
-	ResultFile = "result.json"  // how it ended, written by the executor, atomically, last
-	StateFile  = "state"        // the steps of the executor, one a line, see [State]
-	PIDFile    = "executor.pid" // the executor that holds the lock, see [Process]
-	LockFile   = "lock"         // locked (flock) by the executor for as long as it lives
-	StopFile   = "stop"         // asks the executor to end, written before it is sent a signal, which it may be too young to catch
-	LogFile    = "log"          // both output streams of every container
-	StagedIn   = "in"           // input artifacts, put there by the backend
-	StagedOut  = "out"          // output artifacts, put there by the executor
+	SpecFile   = "spec.json"   // what to do, written by the backend before the executor starts
+	ResultFile = "result.json" // how it ended, written by the executor, atomically, last
+	StateFile  = "state"       // the steps of executors, one a line, see [State]; locked (flock) by the one that lives
+	StopFile   = "stop"        // asks the executor to end, written before it is sent a signal, which it may be too young to catch
+	LogFile    = "log"         // both output streams of every container, and what the executor itself has to say
+	StagedIn   = "in"          // input artifacts, put there by the backend
+	StagedOut  = "out"         // output artifacts, put there by the executor
 )
+
+// Voice begins the lines in a log that are the executor's own.
+const Voice = "sluice-executor: "
 
 // StopForce is what a stop file says that asks for an end at once; any other asks for a gentle one.
 const StopForce = "force"

@@ -9,23 +9,36 @@ import (
 
 // State is what the steps of earlier executors of a task folder tell: it decides what a new one may still do.
 type State struct {
+	// Executor is the last one that took the folder up, or was started for it.
+	Executor Process
 	// Started says that a command was about to be started, at a time.
 	Started time.Time
 	// Exited are the containers whose command has ended, with the exit code.
 	Exited map[string]int
 	// Done says that all commands have ended and that all they printed is written.
 	Done bool
+	// Stdout is the end of the main container's standard output, where it is kept.
+	Stdout *string
 	// Stopped and TimedOut say why they ended, see [Result].
 	Stopped, TimedOut bool
 }
 
-// The lines of a state file. Each is written with one write call, so a line is there in full or not at all.
+// ExecutorLine records that an executor takes the folder up. Like every line of a state file it is written with one write
+// call, so that it is there in full or not at all.
+func ExecutorLine(p Process) string {
+	return fmt.Sprintf("executor %d %d %s\n", p.PID, p.Start, p.Boot)
+}
+
+// StartedLine records that a command is about to be started.
 func StartedLine(at time.Time) string { return "started " + at.UTC().Format(time.RFC3339Nano) + "\n" }
 
 // ExitedLine records the end of a container's command.
 func ExitedLine(container string, code int) string {
 	return fmt.Sprintf("exited %d %s\n", code, container)
 }
+
+// StdoutLine records the end of standard output.
+func StdoutLine(text string) string { return "stdout " + strconv.Quote(text) + "\n" }
 
 // DoneLine records that all commands have ended.
 func DoneLine(stopped, timedOut bool) string {
@@ -49,6 +62,15 @@ func ParseState(text string) State {
 		}
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
+		case "executor":
+			var p Process
+			if _, err := fmt.Sscanf(rest, "%d %d %s", &p.PID, &p.Start, &p.Boot); err == nil {
+				state.Executor = p
+			}
+		case "stdout":
+			if text, err := strconv.Unquote(rest); err == nil {
+				state.Stdout = &text
+			}
 		case "started":
 			if at, err := time.Parse(time.RFC3339Nano, rest); err == nil {
 				state.Started = at
@@ -73,16 +95,4 @@ type Process struct {
 	// Start is its start time in clock ticks since the boot, as /proc has it.
 	Start uint64
 	Boot  string
-}
-
-// String is the form of a pid file.
-func (p Process) String() string { return fmt.Sprintf("%d %d %s\n", p.PID, p.Start, p.Boot) }
-
-// ParseProcess reads a pid file.
-func ParseProcess(text string) (Process, error) {
-	var p Process
-	if n, err := fmt.Sscanf(text, "%d %d %s\n", &p.PID, &p.Start, &p.Boot); err != nil {
-		return Process{}, fmt.Errorf("pid file: %d of 3 fields in %q: %w", n, text, err)
-	}
-	return p, nil
 }

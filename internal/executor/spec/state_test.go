@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -15,14 +16,19 @@ func TestStateIsReadUpToWhereItWasWritten(t *testing.T) {
 		name := rapid.StringMatching(`[a-z][a-z0-9-]{0,10}`).Draw(t, "name")
 		code := rapid.IntRange(0, 255).Draw(t, "code")
 		stopped, timedOut := rapid.Bool().Draw(t, "stopped"), rapid.Bool().Draw(t, "timedOut")
-		lines := []string{StartedLine(at), ExitedLine(name, code), DoneLine(stopped, timedOut)}
+		p := Process{PID: rapid.IntRange(1, 1<<30).Draw(t, "pid"), Start: rapid.Uint64().Draw(t, "start"), Boot: "b-1"}
+		out := rapid.String().Draw(t, "stdout")
+		lines := []string{ExecutorLine(p), StartedLine(at), ExitedLine(name, code), StdoutLine(out), DoneLine(stopped, timedOut)}
+		codes := map[string]int{name: code}
 		steps := []State{
 			{Exited: map[string]int{}},
-			{Started: at, Exited: map[string]int{}},
-			{Started: at, Exited: map[string]int{name: code}},
-			{Started: at, Exited: map[string]int{name: code}, Done: true, Stopped: stopped, TimedOut: timedOut},
+			{Executor: p, Exited: map[string]int{}},
+			{Executor: p, Started: at, Exited: map[string]int{}},
+			{Executor: p, Started: at, Exited: codes},
+			{Executor: p, Started: at, Exited: codes, Stdout: &out},
+			{Executor: p, Started: at, Exited: codes, Stdout: &out, Done: true, Stopped: stopped, TimedOut: timedOut},
 		}
-		text := lines[0] + lines[1] + lines[2]
+		text := strings.Join(lines, "")
 		cut := rapid.IntRange(0, len(text)).Draw(t, "cut")
 		whole := 0
 		for end := 0; whole < len(lines); whole++ {
@@ -36,17 +42,7 @@ func TestStateIsReadUpToWhereItWasWritten(t *testing.T) {
 	})
 }
 
-func TestProcess(t *testing.T) {
-	p := Process{PID: 12, Start: 345, Boot: "b-1"}
-	got, err := ParseProcess(p.String())
-	if err != nil || got != p {
-		t.Errorf("%+v %v", got, err)
-	}
-	for _, text := range []string{"", "12", "12 345", "x 1 b\n"} {
-		if _, err := ParseProcess(text); err == nil {
-			t.Errorf("%q is accepted", text)
-		}
-	}
+func TestStartTime(t *testing.T) {
 	self, err := StartTime("self")
 	if err != nil || self.PID == 0 || self.Start == 0 {
 		t.Errorf("%+v %v", self, err)

@@ -1,0 +1,21 @@
+package executor
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/sluice-ml/sluice/internal/executor/spec"
+)
+
+// Main is the executor as a program: its one argument is the task folder. It gives the exit code.
+func Main(args []string, stderr io.Writer, parse ParseOutput) int {
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, spec.Voice+"the one argument is a task folder")
+		return 2
+	}
+	if err := Run(args[0], parse); err != nil {
+		fmt.Fprintln(stderr, spec.Voice+err.Error())
+		return 1
+	}
+	return 0
+}
