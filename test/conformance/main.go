@@ -33,7 +33,7 @@ var asked = map[string][]string{
 type options struct {
 	corpus, sluice, out, doc, requirements, work, bin string
 	suites, classes                                   []string
-	match, runtime                                    string
+	match, runtime, name                              string
 	most                                              int
 	limit                                             time.Duration
 	parallel                                          int
