@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,8 +48,8 @@ func (x *step) nextAttempt(n *Node) {
 
 // attempts gives the last attempt of a RetryNode before number i.
 func (x *step) attemptBefore(n *Node, i int) *Node {
-	for k := len(n.Children) - 1; k >= 0; k-- {
-		if c := x.s.Node(n.Children[k]); !c.Hooked && c.Attempt < i {
+	for _, id := range slices.Backward(n.Children) {
+		if c := x.s.Node(id); !c.Hooked && c.Attempt < i {
 			return c
 		}
 	}
@@ -89,11 +90,11 @@ func (x *step) again(n *Node, a *Node, r *Result) (bool, time.Duration, string) 
 		if err != nil {
 			return false, 0, "retryStrategy.limit: " + err.Error()
 		}
-		max, err := strconv.Atoi(strings.TrimSpace(text))
+		most, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
 			return false, 0, fmt.Sprintf("retryStrategy.limit: %s is no whole number", brief(text))
 		}
-		if n.Attempt-1 >= max {
+		if n.Attempt-1 >= most {
 			return false, 0, "No more retries left"
 		}
 	}

@@ -37,8 +37,7 @@ func (m *Machine) shapeOf(g *program.Graph, targets string) *shape {
 			sh.dependants[need] = append(sh.dependants[need], i)
 		}
 	}
-	var want func(i int)
-	want = func(i int) {
+	want := func(i int) {
 		for stack := []int{i}; len(stack) > 0; {
 			i := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
@@ -78,7 +77,7 @@ func (x *step) shape(n *Node) (*shape, error) {
 		return nil, fmt.Errorf("target: %w", err)
 	}
 	sh := x.m.shapeOf(g, text)
-	for _, t := range strings.Fields(text) {
+	for t := range strings.FieldsSeq(text) {
 		if _, ok := sh.byName[t]; !ok {
 			return nil, fmt.Errorf("target %q is no task of the graph", t)
 		}
@@ -93,7 +92,10 @@ func (x *step) enterGraph(n *Node) {
 	x.s.touch(n)
 	x.watch(n, string(RunningPhase))
 	n.work.At, n.work.Seed = x.now, x.draw()
-	x.startDeadline(n)
+	if err := x.startDeadline(n); err != nil {
+		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
+		return
+	}
 	n.work.Nodes = make([]NodeID, len(g.Calls))
 	if g.Stages != nil {
 		x.nextRound(n, 0)

@@ -126,7 +126,14 @@ func (x *step) accept(d *program.Input, v any) (any, error) {
 			return v, nil
 		}
 	}
-	allowed, _ := json.Marshal(d.Allowed)
-	got, _ := json.Marshal(v)
-	return nil, fmt.Errorf("%s is none of the allowed values %s", got, allowed)
+	return nil, fmt.Errorf("%s is none of the allowed values %s", asJSON(v), asJSON(d.Allowed))
+}
+
+// asJSON writes a value for a message.
+func asJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
 }

@@ -151,10 +151,11 @@ func (x *step) emit(c Command) { x.commands = append(x.commands, c) }
 // drain tells parents of ended children until nothing more follows. A loop instead of recursion, since a chain of ten
 // thousand skipped calls would be as many frames.
 func (x *step) drain() {
-	for i := 0; i < len(x.ended); i++ {
-		x.childDone(x.ended[i])
+	for len(x.ended) > 0 {
+		n := x.ended[0]
+		x.ended = x.ended[1:]
+		x.childDone(n)
 	}
-	x.ended = nil
 }
 
 func (x *step) apply(e Event) error {

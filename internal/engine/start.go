@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -71,9 +72,7 @@ func (x *step) runParameters(given map[string]any, artifacts map[string][]progra
 		}
 	}
 	s.Artifacts = map[string][]program.Artifact{}
-	for name, list := range artifacts {
-		s.Artifacts[name] = list
-	}
+	maps.Copy(s.Artifacts, artifacts)
 	for i := range p.Artifacts {
 		in := &p.Artifacts[i]
 		if _, ok := s.Artifacts[in.Name]; ok || in.Default == nil {

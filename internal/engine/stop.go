@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -81,8 +82,8 @@ func (x *step) stopTree(n *Node, why string, force bool) {
 	for stack := []*Node{n}; len(stack) > 0; {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for i := len(n.Children) - 1; i >= 0; i-- {
-			if c := x.s.Node(n.Children[i]); c.Stage != StageDone && !(c.Hooked && c.Exit) {
+		for _, id := range slices.Backward(n.Children) {
+			if c := x.s.Node(id); c.Stage != StageDone && !(c.Hooked && c.Exit) {
 				stack = append(stack, c)
 			}
 		}

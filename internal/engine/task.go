@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -129,12 +130,8 @@ func withLabels(base, more map[string]string) map[string]string {
 		return base
 	}
 	out := make(map[string]string, len(base)+len(more))
-	for k, v := range base {
-		out[k] = v
-	}
-	for k, v := range more {
-		out[k] = v
-	}
+	maps.Copy(out, base)
+	maps.Copy(out, more)
 	return out
 }
 

@@ -16,11 +16,11 @@ import (
 type Presence int
 
 const (
-	// Absent: nothing has that name.
+	// Absent says that nothing has that name.
 	Absent Presence = iota
-	// Present: the value is there (it may be nil: a JSON null).
+	// Present says that the value is there (it may be nil: a JSON null).
 	Present
-	// Skipped: it is declared, but what would produce it was skipped, omitted or failed and no default stands in.
+	// Skipped says that it is declared, but what would produce it was skipped, omitted or failed and no default stands in.
 	Skipped
 )
 

@@ -142,7 +142,11 @@ func (r *resolver) metadata(m map[string]any) map[string]any {
 		r.err = fmt.Errorf("metadata: %w", err)
 		return m
 	}
-	return v.(map[string]any)
+	resolved, ok := v.(map[string]any)
+	if !ok {
+		return m
+	}
+	return resolved
 }
 
 // resolveKeys puts every key inside a JSON value through text: in an importer's metadata keys may hold placeholders, too.
