@@ -16,7 +16,7 @@ import (
 // error by itself, since an input may be optional.
 func (x *step) value(b *program.Binding, sc *scope) (v any, ok bool, err error) {
 	v, ok, err = x.bare(b, sc)
-	if err != nil {
+	if err != nil && !(isAbsent(err) && b.Default != nil) {
 		return nil, false, err
 	}
 	if ok && b.Select != "" {
@@ -67,7 +67,7 @@ func (x *step) bare(b *program.Binding, sc *scope) (any, bool, error) {
 		}
 		return nil, false, nil
 	case b.ConfigMap != nil:
-		return x.configMap(b.ConfigMap, sc)
+		return x.configMap(b, sc)
 	}
 	return nil, false, nil
 }
@@ -115,7 +115,10 @@ func (x *step) ref(src string, sc *scope) (any, bool, error) {
 	return nil, false, &expr.UnresolvedError{Tag: src}
 }
 
-func (x *step) configMap(k *program.ConfigMapKey, sc *scope) (any, bool, error) {
+// configMap gives a key's text. Where a default stands in it need not be there.
+func (x *step) configMap(b *program.Binding, sc *scope) (any, bool, error) {
+	k := b.ConfigMap
+	optional := k.Optional || b.Default != nil
 	name, err := x.m.lang.Text(k.Name, x.env(sc))
 	if err != nil {
 		return nil, false, err
@@ -126,14 +129,14 @@ func (x *step) configMap(k *program.ConfigMapKey, sc *scope) (any, bool, error) 
 	}
 	data, ok := x.m.program.ConfigMaps[name]
 	if !ok {
-		if k.Optional {
+		if optional {
 			return nil, false, nil
 		}
 		return nil, false, fmt.Errorf("config map %q not found: give it with -f FILE", name)
 	}
 	v, ok := data[key]
 	if !ok {
-		if k.Optional {
+		if optional {
 			return nil, false, nil
 		}
 		return nil, false, fmt.Errorf("config map %q has no key %q", name, key)
