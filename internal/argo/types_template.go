@@ -215,7 +215,7 @@ type Memoize struct {
 
 // Cache says where memoized outputs are kept.
 type Cache struct {
-	ConfigMap *corev1.LocalObjectReference `json:"configMap"`
+	ConfigMap *corev1.ConfigMapKeySelector `json:"configMap"`
 }
 
 // Metrics are what a workflow or template emits.
