@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(executor.Main(os.Args[1:], os.Stderr, kfpoutput.ParseExecutorOutput))
+	os.Exit(executor.Main(os.Args[1:], os.Stderr, executor.Host{Environ: os.Environ(), Parse: kfpoutput.ParseExecutorOutput}))
 }

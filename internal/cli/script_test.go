@@ -28,10 +28,7 @@ func TestMain(m *testing.M) {
 			os.Exit(code)
 		},
 		"sluice-executor": func() {
-			if err := executor.Run(os.Args[1], nil); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
+			os.Exit(executor.Main(os.Args[1:], os.Stderr, executor.Host{Environ: os.Environ()}))
 		},
 	})
 }

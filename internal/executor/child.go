@@ -15,7 +15,7 @@ import (
 )
 
 // catchSignals turns the signals that end a program into messages.
-func catchSignals() <-chan os.Signal {
+func catchSignals() chan os.Signal {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	return signals

@@ -51,24 +51,27 @@ func (j *job) runContainers(l *logs) ending {
 		g.results[i].Name = c.Name
 		g.waiting[i] = true
 	}
-	if s := j.stopAsked(); s != nil { // before anything began
-		g.signal(s)
-	}
-	ran := false
-	if !g.stopped {
-		if err := j.step(spec.StartedLine(g.started)); err != nil {
+	if j.task.Launched {
+		stop, err := j.listen()
+		if err != nil {
 			return ending{Failure: err.Error()}
 		}
-		ran = true
+		defer stop()
 	}
+	// In this order: whoever asks for a stop first leaves the file and then looks whether there is something to signal.
+	if err := j.step(spec.StartedLine(g.started)); err != nil {
+		return ending{Failure: err.Error()}
+	}
+	if s := j.stopAsked(); s != nil {
+		g.signal(s)
+	}
+	ran := !g.stopped
 	g.loop()
 	g.reaper.killAll(j.task.Sandbox != nil)
 	l.drain()
-	if ran {
-		// Only now: whoever goes on from here after a crash finds all that the commands printed.
-		if err := j.step(g.endLines()); err != nil {
-			j.warnings = append(j.warnings, err.Error())
-		}
+	// Only now: whoever goes on from here after a crash finds all that the commands printed.
+	if err := j.step(g.endLines()); err != nil {
+		j.warnings = append(j.warnings, err.Error())
 	}
 	return ending{
 		Ran: ran, Stopped: g.stopped, TimedOut: g.timedOut, Started: g.started, Containers: g.results,

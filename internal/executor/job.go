@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"bufio"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,7 +16,7 @@ type job struct {
 	dir     *os.Root
 	task    spec.Spec
 	state   *os.File
-	signals <-chan os.Signal
+	signals chan os.Signal
 	parse   ParseOutput
 	groups  *groups
 
@@ -115,11 +117,31 @@ func (j *job) stopAsked() os.Signal {
 	default:
 	}
 	how, err := j.dir.ReadFile(spec.StopFile)
-	switch {
-	case err != nil: // nobody asked
+	if err != nil { // nobody asked
 		return nil
-	case string(how) == spec.StopForce:
+	}
+	return stopSignal(string(how))
+}
+
+// stopSignal is the signal that means the same as a word of the stop file.
+func stopSignal(word string) os.Signal {
+	if strings.TrimSpace(word) == spec.StopForce {
 		return syscall.SIGQUIT
 	}
 	return syscall.SIGTERM
+}
+
+// listen takes words from the stop pipe as if they were signals, until it is told to stop.
+func (j *job) listen() (stop func(), err error) {
+	// For reading and writing, so that there is always a writer and no end.
+	pipe, err := j.dir.OpenFile(spec.StopPipe, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the stop pipe: %w", err)
+	}
+	go func() {
+		for words := bufio.NewScanner(pipe); words.Scan(); {
+			j.signals <- stopSignal(words.Text())
+		}
+	}()
+	return func() { _ = pipe.Close() }, nil
 }

@@ -8,12 +8,12 @@ import (
 )
 
 // Main is the executor as a program: its one argument is the task folder. It gives the exit code.
-func Main(args []string, stderr io.Writer, parse ParseOutput) int {
+func Main(args []string, stderr io.Writer, host Host) int {
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, spec.Voice+"the one argument is a task folder")
 		return 2
 	}
-	if err := Run(args[0], parse); err != nil {
+	if err := Run(args[0], host); err != nil {
 		fmt.Fprintln(stderr, spec.Voice+err.Error())
 		return 1
 	}

@@ -10,14 +10,23 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// Run does what the task folder asks for and leaves its result there. An error means that there is no result. parse may
-// be nil where no task has an executor output file.
-func Run(folder string, parse ParseOutput) error {
+// Host is what an executor is given by the program that it is.
+type Host struct {
+	// Environ is the environment that containers inherit which ask for it.
+	Environ []string
+	// Parse reads executor output files; nil where no task has one.
+	Parse ParseOutput
+}
+
+// Run does what the task folder asks for and leaves its result there. An error means that there is no result.
+func Run(folder string, host Host) error {
 	// Children ask to die with the thread that started them, so that thread must live as long as this process does.
 	runtime.LockOSThread()
 	signals := catchSignals()
@@ -40,17 +49,33 @@ func Run(folder string, parse ParseOutput) error {
 	if err != nil {
 		return err
 	}
+	inherit(&task, host.Environ)
 	before, err := readState(state)
 	if err != nil {
 		return err
 	}
-	j := &job{dir: dir, task: task, state: state, signals: signals, parse: parse}
-	if self.Boot = task.Boot; selfErr == nil && self != before.Executor {
+	j := &job{dir: dir, task: task, state: state, signals: signals, parse: host.Parse}
+	if self.Boot = task.Boot; selfErr == nil && !task.Launched && self != before.Executor {
 		if err := j.step(spec.ExecutorLine(self)); err != nil {
 			return err
 		}
 	}
 	return spec.Write(dir, spec.ResultFile, j.attempt(before))
+}
+
+// inherit adds to containers that ask for it the environment that they have not set themselves.
+func inherit(task *spec.Spec, environ []string) {
+	for i, c := range task.Containers {
+		if !c.Inherit {
+			continue
+		}
+		for _, v := range environ {
+			name, _, _ := strings.Cut(v, "=")
+			if !slices.ContainsFunc(c.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") }) {
+				task.Containers[i].Env = append(task.Containers[i].Env, v)
+			}
+		}
+	}
 }
 
 // attempt goes on where an earlier executor of the folder stopped, which is nearly always at the start.

@@ -38,7 +38,7 @@ func (a *attempt) argv(c program.Container, python bool, vars *environment) ([]s
 		}
 		argv = append(argv, entry...)
 	}
-	if len(argv) > 0 {
+	if len(argv) > 0 && a.b.cfg.Launcher == nil {
 		argv[0] = a.stand(c, argv[0], vars)
 	}
 	argv = append(argv, args...)
@@ -47,13 +47,16 @@ func (a *attempt) argv(c program.Container, python bool, vars *environment) ([]s
 		if err := os.WriteFile(file, []byte(a.cmd.Body.Script), 0o755); err != nil {
 			return nil, fmt.Errorf("write the script: %w", err)
 		}
-		argv = append(argv, file)
+		argv = append(argv, a.inside(scriptFile))
 	}
 	return argv, nil
 }
 
 // entrypoint finds what to run for a container without a command. It is empty where the first argument is a program.
 func (a *attempt) entrypoint(image string, args []string, vars *environment) ([]string, error) {
+	if a.b.cfg.Launcher != nil {
+		return a.b.cfg.Launcher.Entrypoint(a.ctx, image, args)
+	}
 	name := imageName(image)
 	if entry, ok := a.b.cfg.Images[name]; ok {
 		return entry, nil

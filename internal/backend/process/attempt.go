@@ -30,6 +30,8 @@ type attempt struct {
 	// lock guards it.
 	before *attempt
 	told   bool
+	// mounts are what a launcher mounts.
+	mounts []spec.Mount
 
 	mu      sync.Mutex
 	proc    *process // the executor, once there is one
@@ -179,8 +181,7 @@ func readFile[T any](folder, name string) (*T, error) {
 
 // withoutResult is the result of an attempt whose executor ended without leaving one.
 func (a *attempt) withoutResult() *spec.Result {
-	state, _ := os.ReadFile(filepath.Join(a.folder, spec.StateFile)) // not there: not started
-	started := spec.ParseState(string(state)).Started
+	started := a.state().Started
 	a.mu.Lock()
 	stopped := a.stopped != nil
 	a.mu.Unlock()
@@ -188,15 +189,36 @@ func (a *attempt) withoutResult() *spec.Result {
 		return &spec.Result{Phase: spec.Failed, Stopped: true, Message: "the task was stopped", Finished: time.Now().UTC()}
 	}
 	message := "the executor ended without a result"
-	message += said(a.folder)
+	message += said(a.folder, a.b.cfg.Launcher != nil)
 	if !started.IsZero() {
 		message += "; the command had been started and how it ended is not known"
 	}
 	return &spec.Result{Phase: spec.Error, Message: message, Ran: !started.IsZero(), Started: started, Finished: time.Now().UTC()}
 }
 
-// said is what an executor said last in a task's log, after a colon; empty where it said nothing.
-func said(folder string) string {
+// state reads the steps of the attempt's executors.
+func (a *attempt) state() spec.State {
+	text, _ := os.ReadFile(filepath.Join(a.folder, spec.StateFile)) // not there: nothing has happened
+	return spec.ParseState(string(text))
+}
+
+// callOut tells an executor that signals cannot reach: a launcher may not hand them on. One that does not listen yet will
+// find the stop file.
+func (a *attempt) callOut(how string) error {
+	pipe, err := os.OpenFile(filepath.Join(a.folder, spec.StopPipe), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENXIO) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = pipe.WriteString(how + "\n")
+	return errors.Join(err, pipe.Close())
+}
+
+// said is what an executor said last in a task's log, after a colon; empty where it said nothing. With a launcher the
+// last line may be the launcher's.
+func said(folder string, launched bool) string {
 	f, err := os.Open(filepath.Join(folder, spec.LogFile))
 	if err != nil {
 		return ""
@@ -209,7 +231,11 @@ func said(folder string) string {
 	end, _ := io.ReadAll(f) // what there is
 	words := ""
 	for line := range strings.Lines(string(end)) {
-		if _, after, found := strings.Cut(line, spec.Voice); found {
+		_, after, found := strings.Cut(line, spec.Voice)
+		if launched && !found {
+			after, found = line, true
+		}
+		if found {
 			words = ": " + strings.TrimSpace(after)
 		}
 	}
@@ -234,7 +260,13 @@ func (a *attempt) stop(cmd engine.StopTask) error {
 	if err := os.WriteFile(filepath.Join(a.folder, spec.StopFile), []byte(how), 0o600); err != nil {
 		return fmt.Errorf("stop %s: %w", a.cmd.Path, err)
 	}
-	if err := a.proc.signal(s); err != nil {
+	var err error
+	if a.b.cfg.Launcher != nil {
+		err = a.callOut(how)
+	} else {
+		err = a.proc.signal(s)
+	}
+	if err != nil {
 		return fmt.Errorf("stop %s: %w", a.cmd.Path, err)
 	}
 	return nil

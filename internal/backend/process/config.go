@@ -42,7 +42,9 @@ type Config struct {
 	// Executor is the command line of the executor without its last argument, the task folder; empty is the program
 	// sluice-executor in the folder of the running program.
 	Executor []string
-	// Sandbox is Auto where empty.
+	// Launcher runs executors in containers; nil runs them as processes of this machine.
+	Launcher Launcher
+	// Sandbox is Auto where empty; with a Launcher it means nothing.
 	Sandbox Mode
 	// MaxParallel is how many tasks run at once; the others wait in order. The default is twice the number of
 	// processors, and at least 8: tasks often wait for something else than a processor, and a laptop should stay usable.
@@ -74,7 +76,10 @@ func (c Config) withDefaults() (Config, error) {
 	if !filepath.IsAbs(c.Home) {
 		return c, fmt.Errorf("process backend: home %q must be an absolute path", c.Home)
 	}
-	if len(c.Executor) == 0 {
+	if c.Launcher != nil {
+		c.Sandbox = Off
+	}
+	if len(c.Executor) == 0 && c.Launcher == nil {
 		self, err := os.Executable()
 		if err != nil {
 			return c, fmt.Errorf("process backend: find the executor: %w", err)

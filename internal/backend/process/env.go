@@ -112,6 +112,24 @@ func searchPath(cfg Config) string {
 // env builds a container's environment.
 func (a *attempt) env(c program.Container, python *pythonEnv) (*environment, error) {
 	vars := &environment{values: map[string]string{}}
+	if a.b.cfg.Launcher == nil {
+		a.machineEnv(vars, python)
+	}
+	a.taskEnv(vars)
+	var broken []error
+	for _, v := range c.Env {
+		value, found, err := a.variable(v)
+		if err != nil {
+			broken = append(broken, fmt.Errorf("environment variable %s: %w", v.Name, err))
+		} else if found {
+			vars.set(v.Name, vars.expand(value))
+		}
+	}
+	return vars, errors.Join(broken...)
+}
+
+// machineEnv sets what a task needs to find its way on this machine.
+func (a *attempt) machineEnv(vars *environment, python *pythonEnv) {
 	for _, v := range a.b.cfg.Env {
 		if name, value, ok := strings.Cut(v, "="); ok && passed(name) {
 			vars.set(name, value)
@@ -129,6 +147,16 @@ func (a *attempt) env(c program.Container, python *pythonEnv) (*environment, err
 	if a.b.userBase != "" {
 		vars.set("PYTHONUSERBASE", a.b.userBase)
 	}
+	if python != nil {
+		for _, v := range python.env {
+			name, value, _ := strings.Cut(v, "=")
+			vars.set(name, value)
+		}
+	}
+}
+
+// taskEnv tells a task who it is.
+func (a *attempt) taskEnv(vars *environment) {
 	vars.set("HOSTNAME", a.cmd.Pod)
 	vars.set("SLUICE_RUN", a.run.Name)
 	vars.set("SLUICE_RUN_UID", a.run.UID)
@@ -138,22 +166,6 @@ func (a *attempt) env(c program.Container, python *pythonEnv) (*environment, err
 	vars.set("ARGO_POD_NAME", a.cmd.Pod)
 	vars.set("KFP_RUN_ID", a.run.UID)
 	vars.set("KFP_POD_NAME", a.cmd.Pod)
-	if python != nil {
-		for _, v := range python.env {
-			name, value, _ := strings.Cut(v, "=")
-			vars.set(name, value)
-		}
-	}
-	var broken []error
-	for _, v := range c.Env {
-		value, found, err := a.variable(v)
-		if err != nil {
-			broken = append(broken, fmt.Errorf("environment variable %s: %w", v.Name, err))
-		} else if found {
-			vars.set(v.Name, vars.expand(value))
-		}
-	}
-	return vars, errors.Join(broken...)
 }
 
 // variable gives the value of one declared variable; an optional one may have none.

@@ -118,11 +118,11 @@ func groupName(task string, container int) string {
 }
 
 func (g *cgroups) make(task string, number int, c program.Container) ([]spec.Group, error) {
-	memory, err := quantity(c.MemoryLimit)
+	memory, err := Quantity(c.MemoryLimit)
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	cpu, err := quantity(c.CPULimit)
+	cpu, err := Quantity(c.CPULimit)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
@@ -189,21 +189,4 @@ func (g *cgroups) remove(task string, containers int) error {
 		}
 	}
 	return errors.Join(broken...)
-}
-
-// quantity reads a Kubernetes quantity: a number with a suffix such as m, k, Mi or e3. Empty is 0.
-func quantity(text string) (float64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	digits := strings.TrimRight(text, "EPTGMKkminu")
-	factor, known := map[string]float64{
-		"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
-	}[text[len(digits):]]
-	value, err := strconv.ParseFloat(digits, 64)
-	if err != nil || !known || value < 0 {
-		return 0, fmt.Errorf("%q is not a quantity such as 500m, 2, 128Mi or 1e9", text)
-	}
-	return value * factor, nil
 }

@@ -129,9 +129,12 @@ func (a *attempt) spawn() (*process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	argv := append(append([]string{}, a.b.cfg.Executor...), a.folder)
+	argv, err := a.executor()
+	if err != nil {
+		return nil, err
+	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir: "/", Env: []string{"GOGC=off", "GOMAXPROCS=1"}, Files: []uintptr{null.Fd(), null.Fd(), said.Fd()},
+		Dir: "/", Env: a.environ(), Files: []uintptr{null.Fd(), null.Fd(), said.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
@@ -15,14 +17,8 @@ import (
 
 // prepare makes the task folder: everything that the executor needs. It can be done again.
 func (a *attempt) prepare() error {
-	folders := []string{homeFolder}
-	if a.b.view == nil {
-		folders = append(folders, tempFolder)
-	}
-	for _, name := range folders {
-		if err := os.MkdirAll(filepath.Join(a.folder, name), 0o755); err != nil {
-			return fmt.Errorf("make the task folder: %w", err)
-		}
+	if err := a.makeFolder(); err != nil {
+		return fmt.Errorf("make the task folder: %w", err)
 	}
 	task, err := a.spec()
 	if err != nil {
@@ -33,7 +29,40 @@ func (a *attempt) prepare() error {
 		return fmt.Errorf("make the task folder: %w", err)
 	}
 	// Nobody reads it before the executor starts, and whoever starts another one writes it anew.
-	return os.WriteFile(filepath.Join(a.folder, spec.SpecFile), data, 0o600)
+	return os.WriteFile(filepath.Join(a.folder, spec.SpecFile), data, 0o644)
+}
+
+// makeFolder makes the task folder and what is in it for any task. Others cannot see it: what lies above it is closed. In
+// a container the task may be any user.
+func (a *attempt) makeFolder() error {
+	if err := os.MkdirAll(filepath.Dir(a.folder), 0o700); err != nil {
+		return err
+	}
+	folders := []string{"."}
+	switch {
+	case a.b.cfg.Launcher != nil:
+	case a.b.view != nil:
+		folders = append(folders, homeFolder)
+	default:
+		folders = append(folders, homeFolder, tempFolder)
+	}
+	for _, name := range folders {
+		if err := os.Mkdir(filepath.Join(a.folder, name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if a.b.cfg.Launcher == nil {
+		return nil
+	}
+	state, err := os.OpenFile(filepath.Join(a.folder, spec.StateFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	pipe := filepath.Join(a.folder, spec.StopPipe)
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil && !errors.Is(err, fs.ErrExist) {
+		return errors.Join(err, state.Close())
+	}
+	return errors.Join(state.Chmod(0o666), state.Close(), os.Chmod(pipe, 0o666), os.Chmod(a.folder, 0o777))
 }
 
 // spec says all that the executor has to do.
@@ -41,7 +70,7 @@ func (a *attempt) spec() (spec.Spec, error) {
 	body := a.cmd.Body
 	s := spec.Spec{
 		Path: a.cmd.Path, Result: body.Result, ExecutorOutput: body.ExecutorOutput, Timeout: a.cmd.Timeout,
-		Grace: a.b.cfg.Grace, Boot: a.b.boot,
+		Grace: a.b.cfg.Grace, Boot: a.b.boot, Launched: a.b.cfg.Launcher != nil,
 	}
 	if body.Kind != program.Containers && body.Kind != program.Script {
 		return s, fmt.Errorf("the process backend cannot run a task of kind %q", body.Kind)
@@ -68,6 +97,10 @@ func (a *attempt) spec() (spec.Spec, error) {
 		s.Containers = append(s.Containers, one)
 	}
 	a.outputs(&s)
+	if a.b.cfg.Launcher != nil { // it mounts and limits by itself
+		a.mounts, s.Mounts = s.Mounts, nil
+		return s, nil
+	}
 	if a.b.view != nil {
 		a.b.view.describe(a.folder, &s)
 	}
@@ -80,7 +113,7 @@ func (a *attempt) container(c program.Container, first bool, python *pythonEnv) 
 	if name == "" {
 		name = "main"
 	}
-	out := spec.Container{Name: name, Needs: c.Needs, Dir: c.WorkingDir}
+	out := spec.Container{Name: name, Needs: c.Needs, Dir: c.WorkingDir, Inherit: a.b.cfg.Launcher != nil}
 	vars, err := a.env(c, python)
 	if err != nil {
 		return out, fmt.Errorf("container %s: %w", name, err)
@@ -91,7 +124,10 @@ func (a *attempt) container(c program.Container, first bool, python *pythonEnv) 
 		return out, fmt.Errorf("container %s: %w", name, err)
 	}
 	out.Argv = argv
-	if out.Dir == "" {
+	switch {
+	case out.Dir != "":
+	case a.b.cfg.Launcher != nil: // the image's own
+	default:
 		out.Dir = filepath.Join(a.folder, homeFolder)
 		if a.b.view != nil && a.b.view.root {
 			out.Dir = "/" // what most images have

@@ -20,7 +20,7 @@ import (
 // The test program is its own executor, as sluice can be.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "executor" {
-		os.Exit(executor.Main(os.Args[2:], os.Stderr, kfpoutput.ParseExecutorOutput))
+		os.Exit(executor.Main(os.Args[2:], os.Stderr, executor.Host{Environ: os.Environ(), Parse: kfpoutput.ParseExecutorOutput}))
 	}
 	os.Exit(m.Run())
 }

@@ -47,7 +47,7 @@ func newEnvironments() *environments { return &environments{sets: map[string]*en
 // python gives the environment for the task's requirements; nil where it has none.
 func (a *attempt) python() (*pythonEnv, error) {
 	body := a.cmd.Body
-	if len(body.Requirements) == 0 || len(body.PythonCommand) == 0 {
+	if len(body.Requirements) == 0 || len(body.PythonCommand) == 0 || a.b.cfg.Launcher != nil {
 		return nil, nil
 	}
 	env, err := a.b.pythons.get(a.ctx, a.b.cfg, body.Requirements)

@@ -76,7 +76,7 @@ func (v *sandbox) probe(cfg Config) (err error) {
 	if err := spec.Write(root, spec.SpecFile, s); err != nil {
 		return err
 	}
-	p, err := startExecutor(cfg.Executor, folder, v)
+	p, err := startExecutor(append(append([]string{}, cfg.Executor...), folder), executorEnv(), folder, v)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (v *sandbox) probe(cfg Config) (err error) {
 	p.close()
 	result, err := spec.Read[spec.Result](root, spec.ResultFile)
 	if err != nil {
-		return fmt.Errorf("the executor ended without a result%s", said(folder))
+		return fmt.Errorf("the executor ended without a result%s", said(folder, false))
 	}
 	if result.Phase != spec.Succeeded {
 		return errors.New(result.Message)

@@ -13,7 +13,11 @@ import (
 
 // spawn starts the attempt's executor and watches it.
 func (a *attempt) spawn() (*process, error) {
-	p, err := startExecutor(a.b.cfg.Executor, a.folder, a.b.view)
+	argv, err := a.executor()
+	if err != nil {
+		return nil, err
+	}
+	p, err := startExecutor(argv, a.environ(), a.folder, a.b.view)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +36,7 @@ func (a *attempt) spawn() (*process, error) {
 }
 
 // startExecutor starts an executor in a session of its own, so that what ends this program does not end it.
-func startExecutor(command []string, folder string, view *sandbox) (*process, error) {
+func startExecutor(argv, env []string, folder string, view *sandbox) (*process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -51,10 +55,8 @@ func startExecutor(command []string, folder string, view *sandbox) (*process, er
 		}
 		view.attributes(attr)
 	}
-	argv := append(append([]string{}, command...), folder)
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		// The executor lives briefly and has little to do: no garbage collection, few threads.
-		Dir: "/", Env: []string{"GOGC=off", "GOMAXPROCS=1"}, Files: []uintptr{null.Fd(), null.Fd(), said.Fd()}, Sys: attr,
+		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), said.Fd()}, Sys: attr,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", argv[0], err)

@@ -46,12 +46,12 @@ func TestQuantity(t *testing.T) {
 	for text, want := range map[string]float64{
 		"": 0, "1": 1, "500m": 0.5, "1.5": 1.5, "50Mi": 50 << 20, "1Ki": 1024, "2G": 2e9, "1e3": 1000, "5M": 5e6, "1E": 1e18, "100k": 1e5,
 	} {
-		if got, err := quantity(text); err != nil || got != want {
+		if got, err := Quantity(text); err != nil || got != want {
 			t.Errorf("%q: %v %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"x", "1X", "Mi", "-1", "1 Mi", "1iM"} {
-		if got, err := quantity(text); err == nil {
+		if got, err := Quantity(text); err == nil {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

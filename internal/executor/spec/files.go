@@ -18,7 +18,7 @@ func Write(dir *os.Root, name string, value any) error {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
 	next := name + ".next"
-	f, err := dir.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := dir.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}

@@ -13,6 +13,7 @@ const (
 	ResultFile = "result.json" // how it ended, written by the executor, atomically, last
 	StateFile  = "state"       // the steps of executors, one a line, see [State]; locked (flock) by the one that lives
 	StopFile   = "stop"        // asks the executor to end, written before it is sent a signal, which it may be too young to catch
+	StopPipe   = "stop.pipe"   // where an executor that signals cannot reach listens for the same words, see [Spec.Launched]
 	LogFile    = "log"         // both output streams of every container, and what the executor itself has to say
 	StagedIn   = "in"          // input artifacts, put there by the backend
 	StagedOut  = "out"         // output artifacts, put there by the executor
@@ -56,6 +57,8 @@ type Spec struct {
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// Groups are the cgroups that the processes of each container join, by container name.
 	Groups map[string][]Group `json:"groups,omitempty"`
+	// Launched says that something else runs the executor, in a container: it cannot know the pid that others know it by.
+	Launched bool `json:"launched,omitempty"`
 	// Boot is the machine's boot ID when the task was made: after a restart nothing of it can still run.
 	Boot string `json:"boot,omitempty"`
 }
@@ -65,9 +68,10 @@ type Container struct {
 	Name string `json:"name"`
 	// Argv is the program and its arguments; a program without a slash is looked up in PATH of Env.
 	Argv []string `json:"argv"`
-	// Env is the whole environment, "NAME=value".
-	Env []string `json:"env"`
-	Dir string   `json:"dir,omitempty"`
+	// Env is the whole environment, "NAME=value"; with Inherit it is added to the executor's own.
+	Env     []string `json:"env"`
+	Inherit bool     `json:"inherit,omitempty"`
+	Dir     string   `json:"dir,omitempty"`
 	// Needs are the names of containers that must have succeeded first.
 	Needs []string `json:"needs,omitempty"`
 	// Retries is how often it is started again after a failure, Delay between the starts.
