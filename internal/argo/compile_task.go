@@ -21,6 +21,9 @@ func (c *compiler) body(t *Template) (*program.Body, error) {
 		err = c.containers(out, t, setContainers(t.ContainerSet))
 	case "script":
 		out.Kind, out.Script = program.Script, t.Script.Source
+		if t.Script.Source == "" {
+			out.Kind = program.Containers // as Argo: without a source there is no file to hand over
+		}
 		err = c.containers(out, t, []ContainerNode{{Container: t.Script.Container}})
 	case "http":
 		out.Kind, out.Request, out.Result = program.HTTP, request(t.HTTP), true

@@ -364,3 +364,25 @@ func TestResultNames(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSmallPrint(t *testing.T) {
+	p := compile(t, head+`spec:
+  entrypoint: main
+  podSpecPatch: '{"a": 1}'
+  templates:
+  - name: main
+    podSpecPatch: '{"b": 2}'
+    inputs: {artifacts: [{name: a, path: /a, optional: true, http: {url: ""}}]}
+    script: {image: x, command: [echo], args: ["[]"], source: ""}
+`, Options{})
+	main := p.Templates["local/main"]
+	if main.Task.Kind != program.Containers {
+		t.Errorf("a script without a source is of kind %s", main.Task.Kind)
+	}
+	if main.Inputs.Artifacts[0].Default != nil {
+		t.Errorf("an artifact without a place has the default %s", asJSON(t, main.Inputs.Artifacts[0].Default))
+	}
+	if want := "{\"a\": 1}\n---\n{\"b\": 2}"; main.Task.Patch != want {
+		t.Errorf("the patches are %q, want %q", main.Task.Patch, want)
+	}
+}

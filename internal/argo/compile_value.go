@@ -168,10 +168,13 @@ func inputs(in Inputs) program.Inputs {
 		out.Parameters = append(out.Parameters, i)
 	}
 	for _, a := range in.Artifacts {
-		out.Artifacts = append(out.Artifacts, program.InputArtifact{
-			Name: a.Name, Path: a.Path, Optional: a.Optional, Mode: a.Mode, Recurse: a.RecurseMode,
-			Archive: archiveName(a.Archive), Default: artifactBinding(a),
-		})
+		decl := program.InputArtifact{
+			Name: a.Name, Path: a.Path, Optional: a.Optional, Mode: a.Mode, Recurse: a.RecurseMode, Archive: archiveName(a.Archive),
+		}
+		if located(a) { // else its store is named, but not where in it
+			decl.Default = artifactBinding(a)
+		}
+		out.Artifacts = append(out.Artifacts, decl)
 	}
 	return out
 }
