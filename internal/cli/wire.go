@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/backend"
 	"github.com/sluice-ml/sluice/internal/backend/builtin"
+	"github.com/sluice-ml/sluice/internal/backend/container"
 	"github.com/sluice-ml/sluice/internal/backend/process"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/expr"
@@ -123,18 +124,23 @@ func (a *app) connect(e *execution, st *sqlite.Store) (_ *parts, err error) {
 }
 
 func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
+	cfg := process.Config{
+		Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
+		Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
+		MaxParallel:    int(e.options.Parallelism), // 0 is the backend's own choice
+		DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: e.manifest.artifactOptions(), Log: a.log,
+	}
 	var containers backend.Backend
 	var err error
 	switch e.options.Runtime {
 	case "", "process":
-		containers, err = process.New(process.Config{
-			Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
-			Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
-			MaxParallel:    int(e.options.Parallelism), // 0 is the backend's own choice
-			DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: e.manifest.artifactOptions(), Log: a.log,
-		}, sink)
-	default:
-		err = usage("--runtime %s is not available in this build", e.options.Runtime)
+		containers, err = process.New(cfg, sink)
+	default: // the flag lets nothing else through
+		c := container.Config{Program: e.options.Runtime, Process: cfg}
+		if len(cfg.Executor) > 0 {
+			c.Executor = cfg.Executor[0]
+		}
+		containers, err = container.New(c, sink)
 	}
 	if err != nil {
 		return nil, err
