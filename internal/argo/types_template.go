@@ -215,7 +215,14 @@ type Memoize struct {
 
 // Cache says where memoized outputs are kept.
 type Cache struct {
-	ConfigMap *corev1.ConfigMapKeySelector `json:"configMap"`
+	ConfigMap *CacheConfigMap `json:"configMap"`
+}
+
+// CacheConfigMap names the ConfigMap of a cache. Some manifests give a key, which means nothing.
+type CacheConfigMap struct {
+	Name     string `json:"name,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Optional *bool  `json:"optional,omitempty"`
 }
 
 // Metrics are what a workflow or template emits.
