@@ -28,7 +28,7 @@ type image struct {
 func images() []image {
 	return []image{
 		{names: []string{"docker.io/library/busybox:latest", "docker.io/library/alpine:3.23"}},
-		{names: []string{"docker.io/argoproj/argosay:v2"}, program: "argosay", entrypoint: "/bin/argosay"},
+		{names: []string{"docker.io/argoproj/argosay:v2"}, program: "argosay", entrypoint: "/argosay"},
 		{names: []string{"docker.io/argoproj/argosay:v1"}, program: "cowsay", entrypoint: "/bin/cowsay"},
 	}
 }
@@ -114,7 +114,7 @@ func rootFolder(ctx context.Context, busybox, bin string, i image) ([]byte, erro
 		}
 	}
 	if i.program != "" {
-		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: path.Join("bin", i.program), Mode: 0o755}, filepath.Join(bin, i.program)); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(i.entrypoint, "/"), Mode: 0o755}, filepath.Join(bin, i.program)); err != nil {
 			return nil, err
 		}
 	}
