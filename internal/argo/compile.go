@@ -34,8 +34,8 @@ func (b *Bundle) Compile(opts Options) (*program.Program, error) {
 	}
 	r, problem := b.resolve(b.run)
 	if problem != nil {
-		b.problem(b.run, *problem)
-		return nil, b.problems.Errors()
+		problem.File = b.run.file
+		return nil, Problems{*problem}
 	}
 	c := newCompiler(b, r, opts)
 	p, err := c.program()

@@ -152,6 +152,9 @@ func (d *decoder) checkFields(n *node, t reflect.Type, path string) bool {
 	known := fieldsOf(t)
 	ok := d.checkRequired(n, t, path)
 	for i, key := range n.keys {
+		if n.items[i].dropped {
+			continue
+		}
 		ft, found := known[key]
 		if !found {
 			n.items[i].dropped = true

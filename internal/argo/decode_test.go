@@ -54,6 +54,7 @@ func TestFields(t *testing.T) {
 		{"documents", head + "spec: {entrypoint: a, templates: [{name: a, container: {image: x}}]}\n---\n" + head + "spec: {x: 1}", "wf.yaml:9: document 2: spec.x: is not a known field"},
 		{"config map", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: 1}", `data.a: must be a string, not a number; write it in quotes: "1"`},
 		{"config map name", "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}", "metadata.name: is missing; a ConfigMap is referred to by its name"},
+		{"status", head + "spec: {entrypoint: a, templates: [{name: a, container: {image: x}}]}\nstatus: {phase: 3, anything: [1]}", ""},
 		{"ours", head + "spec: {templates: [{name: a, container: {image: x}, outputs: {artifacts: [{name: o, keyFrom: {file: /x}}]}}]}", "keyFrom.path: is missing"},
 	} {
 		if got := lint(t, tc.src); !strings.Contains(got, tc.want) {
@@ -80,5 +81,33 @@ func TestOtherKindsAreRead(t *testing.T) {
 	}
 	if _, err := b.Compile(Options{}); err == nil || !strings.Contains(err.Error(), "holds nothing that can be run") {
 		t.Errorf("compiling a Secret gave %v", err)
+	}
+}
+
+func TestBrokenFilesAtHand(t *testing.T) {
+	broken := "apiVersion: argoproj.io/v1alpha1\nkind: WorkflowTemplate\nmetadata: {name: broken}\nspec: {templates: [{name: t, container: {image: x, oops: 1}}]}"
+	alone := head + "spec: {entrypoint: a, templates: [{name: a, container: {image: x}}]}"
+	load := func(src string) *Bundle {
+		b, err := Load(Source{Name: "wf.yaml", Data: []byte(src)}, []Source{{Name: "broken.yaml", Data: []byte(broken)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := load(alone)
+	if ps := b.Validate(Options{}); len(ps.Errors()) > 0 || len(ps) != 1 || !strings.Contains(ps[0].Error(), "broken.yaml:4: spec.templates[0].container.oops: warning: is not a known field") {
+		t.Errorf("a broken file that nothing refers to gives %v", ps)
+	}
+	if _, err := b.Compile(Options{}); err != nil {
+		t.Error(err)
+	}
+	for _, spec := range []string{"{workflowTemplateRef: {name: broken}, entrypoint: t}", "{entrypoint: a, templates: [{name: a, steps: [[{name: s, templateRef: {name: broken, template: t}}]]}]}"} {
+		b := load(head + "spec: " + spec)
+		if ps := b.Validate(Options{}).Errors(); len(ps) != 1 {
+			t.Errorf("%s gives %v", spec, ps)
+		}
+		if ps := b.Lint().Errors(); len(ps) != 1 {
+			t.Errorf("linting %s gives %v", spec, ps)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -49,8 +50,10 @@ type document struct {
 
 // Bundle is what was read: the object to run and all that it may refer to.
 type Bundle struct {
-	docs     []*document
+	docs []*document
+	// problems are those of reading; about says of which document each is, nil of a file.
 	problems Problems
+	about    []*document
 
 	// Templates and ClusterTemplates by name.
 	Templates        map[string]*WorkflowTemplate
@@ -76,7 +79,7 @@ func Load(main Source, others []Source) (*Bundle, error) {
 	for i, src := range append([]Source{main}, others...) {
 		trees, notes, err := parseDocuments(src.Data)
 		for _, n := range notes {
-			b.problems = append(b.problems, Problem{File: src.Name, Line: n.line, Message: n.text, Warning: true})
+			b.note(nil, Problem{File: src.Name, Line: n.line, Message: n.text, Warning: true})
 		}
 		if err != nil {
 			unreadable = append(unreadable, syntaxProblem(src.Name, err))
@@ -133,13 +136,27 @@ const maxProblems = 1000
 
 // problem adds a problem of a document.
 func (b *Bundle) problem(d *document, p Problem) {
-	if len(b.problems) >= maxProblems {
-		return
-	}
 	p.File = d.file
 	if p.Line == 0 {
 		p.Line = d.tree.lineOf(p.Path)
 	}
 	p.Path = d.prefix + p.Path
-	b.problems = append(b.problems, p)
+	b.note(d, p)
+}
+
+func (b *Bundle) note(d *document, p Problem) {
+	if len(b.problems) < maxProblems {
+		b.problems, b.about = append(b.problems, p), append(b.about, d)
+	}
+}
+
+// reading gives what was wrong with the documents. Of those that are only at hand, and not used, it is a warning.
+func (b *Bundle) reading(used map[*document]bool) Problems {
+	out := slices.Clone(b.problems)
+	for i, d := range b.about {
+		if d != nil && !d.main && !used[d] {
+			out[i].Warning, out[i].InvalidSpec = true, false
+		}
+	}
+	return out
 }

@@ -75,6 +75,9 @@ func (b *Bundle) readArgo(d *document) {
 			return
 		}
 	}
+	if status := d.tree.get("status"); status != nil {
+		status.dropped = true // what became of an object before is not what is to be done
+	}
 	b.decode(d)
 	d.name = meta.Name
 	if o, ok := d.object.(*WorkflowTemplate); ok {

@@ -16,7 +16,9 @@ type templateSource struct {
 
 // scope is the templates that can be called by name alone.
 type scope struct {
-	name      string
+	name string
+	// doc is the WorkflowTemplate's; nil for the local scope.
+	doc       *document
 	templates map[string]templateSource
 	// order is the names in the order in which they were written.
 	order []string
@@ -55,7 +57,7 @@ func (b *Bundle) scope(name string) *scope {
 	if o == nil {
 		return nil
 	}
-	s := &scope{name: name, templates: map[string]templateSource{}}
+	s := &scope{name: name, doc: b.origin[o], templates: map[string]templateSource{}}
 	s.add(b.origin[o], "spec.templates", o.Spec.Templates)
 	return s
 }

@@ -9,31 +9,32 @@ import (
 // Validate gives everything that is wrong with the object to run and what it refers to, without the options' values
 // being known to Argo's own rules: a parameter that the submission gives needs no value in the manifest.
 func (b *Bundle) Validate(opts Options) Problems {
-	out := slices.Clone(b.problems)
 	if b.run == nil {
-		return append(out, Problem{File: b.mainFile(), Message: "holds nothing that can be run; give a Workflow, WorkflowTemplate, ClusterWorkflowTemplate or CronWorkflow"})
+		return append(b.reading(nil), Problem{File: b.mainFile(), Message: "holds nothing that can be run; give a Workflow, WorkflowTemplate, ClusterWorkflowTemplate or CronWorkflow"})
 	}
+	var out Problems
 	for _, d := range b.docs {
 		if _, ok := d.object.(*Workflow); ok && d.main && d != b.run {
 			out = append(out, Problem{File: d.file, Line: d.tree.line, Path: strings.TrimSuffix(d.prefix, ": "),
 				Message: "is another Workflow; one is run at a time, give each its own file"})
 		}
 	}
-	v := &validator{b: b, opts: opts, done: map[string]bool{}}
+	v := &validator{b: b, opts: opts, done: map[string]bool{}, used: map[*document]bool{}}
 	v.object(b.run)
 	v.runnable(b.run)
-	return append(out, v.problems...)
+	return slices.Concat(b.reading(v.used), out, v.problems)
 }
 
 // Lint gives everything that is wrong with the objects of the main file and what they refer to, whether or not one of
 // them can be run. Arguments need not have values yet.
 func (b *Bundle) Lint() Problems {
-	out := slices.Clone(b.problems)
+	var out Problems
+	used := map[*document]bool{}
 	for _, d := range b.docs {
 		if !d.main || !strings.HasPrefix(d.tree.str("apiVersion"), Group+"/") {
 			continue
 		}
-		v := &validator{b: b, lint: true, done: map[string]bool{}}
+		v := &validator{b: b, lint: true, done: map[string]bool{}, used: used}
 		v.object(d)
 		switch d.object.(type) {
 		case *Workflow, *CronWorkflow, *WorkflowTemplate:
@@ -41,7 +42,7 @@ func (b *Bundle) Lint() Problems {
 		}
 		out = append(out, v.problems...)
 	}
-	return out
+	return append(b.reading(used), out...)
 }
 
 func (b *Bundle) mainFile() string {
@@ -62,6 +63,8 @@ type validator struct {
 
 	r      *runnable
 	global *globals
+	// used are the documents that the object refers to.
+	used map[*document]bool
 	// done are templates that have been checked, by key.
 	done  map[string]bool
 	queue []templateKey
@@ -149,6 +152,9 @@ func (v *validator) scope(name string) *scope {
 	if !ok {
 		s = v.b.scope(name)
 		v.scopes[name] = s
+		if s != nil {
+			v.used[s.doc] = true
+		}
 	}
 	return s
 }

@@ -28,6 +28,7 @@ func (v *validator) runnable(d *document) {
 		return
 	}
 	if r.ref != nil {
+		v.used[v.b.origin[r.ref]] = true
 		if len(r.own.Templates) > 0 {
 			v.invalid(spec.at("templates"), "Templates is invalid field in spec if workflow referred WorkflowTemplate reference",
 				"cannot be given together with workflowTemplateRef; move them into the WorkflowTemplate")
