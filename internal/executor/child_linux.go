@@ -15,7 +15,7 @@ import (
 
 // fork starts a command in a process group of its own. It is killed should this process die without ending it.
 func (j *job) fork(c spec.Container, program string, files [3]uintptr) (int, error) {
-	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: j.users[c.Name].credential()}
 	return j.groups.around(c.Name, attr, func() (int, error) {
 		return syscall.ForkExec(program, c.Argv, &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: files[:], Sys: attr})
 	})

@@ -11,7 +11,7 @@ import (
 // fork starts a command in a process group of its own.
 func (j *job) fork(c spec.Container, program string, files [3]uintptr) (int, error) {
 	return syscall.ForkExec(program, c.Argv, &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.Env, Files: files[:], Sys: &syscall.SysProcAttr{Setpgid: true},
+		Dir: c.Dir, Env: c.Env, Files: files[:], Sys: &syscall.SysProcAttr{Setpgid: true, Credential: j.users[c.Name].credential()},
 	})
 }
 

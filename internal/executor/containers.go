@@ -198,7 +198,7 @@ func (g *group) start(i int) int {
 
 func (g *group) spawn(c spec.Container) (int, error) {
 	if c.Dir != "" {
-		if err := os.MkdirAll(c.Dir, 0o777); err != nil {
+		if err := g.job.users[c.Name].makeFolder(c.Dir); err != nil {
 			return 0, fmt.Errorf("make the working directory: %w", err)
 		}
 	}

@@ -66,16 +66,16 @@ func openSources(dir *os.Root, task spec.Spec) (*sources, error) {
 }
 
 // place brings every input to its path in the task's view.
-func (s *sources) place() error {
+func (s *sources) place(owner *account) error {
 	for i, in := range s.inputs {
-		if err := s.put(i); err != nil {
+		if err := s.put(i, owner); err != nil {
 			return fmt.Errorf("place input artifact %s at %s: %w", in.Name, in.Path, err)
 		}
 	}
 	return nil
 }
 
-func (s *sources) put(i int) error {
+func (s *sources) put(i int, owner *account) error {
 	in := s.inputs[i]
 	if mount, there := s.mounts[i]; there {
 		if err := attach(mount, in.Path, false); err != nil {
@@ -83,7 +83,7 @@ func (s *sources) put(i int) error {
 		}
 		return setMode(in)
 	}
-	if err := os.MkdirAll(filepath.Dir(in.Path), 0o777); err != nil {
+	if err := owner.makeFolder(filepath.Dir(in.Path)); err != nil {
 		return err
 	}
 	if in.Data != nil {
@@ -95,6 +95,9 @@ func (s *sources) put(i int) error {
 			return err
 		}
 	} else if err := moveTree(s.folders[i], s.names[i], in.Path); err != nil {
+		return err
+	}
+	if err := owner.give(in.Path); err != nil {
 		return err
 	}
 	return setMode(in)

@@ -19,6 +19,7 @@ type job struct {
 	signals chan os.Signal
 	parse   ParseOutput
 	groups  *groups
+	users   map[string]*account // by container, of those that run as someone else than this process
 
 	warnings []string
 	links    []string // made for mounts, to be taken away
@@ -47,11 +48,11 @@ func (j *job) fresh() spec.Result {
 		return broken(err.Error(), false)
 	}
 	for _, folder := range j.task.Folders {
-		if err := os.MkdirAll(folder, 0o777); err != nil {
+		if err := j.owner().makeFolder(folder); err != nil {
 			return broken(fmt.Sprintf("make folder for the task: %v", err), false)
 		}
 	}
-	if err := sources.place(); err != nil {
+	if err := sources.place(j.owner()); err != nil {
 		return broken(err.Error(), false)
 	}
 	end := j.runContainers(logs)

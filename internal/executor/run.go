@@ -50,17 +50,25 @@ func Run(folder string, host Host) error {
 		return err
 	}
 	inherit(&task, host.Environ)
+	users, err := lookUsers(task)
+	if err != nil {
+		return spec.Write(dir, spec.ResultFile, broken(err.Error(), false))
+	}
 	before, err := readState(state)
 	if err != nil {
 		return err
 	}
-	j := &job{dir: dir, task: task, state: state, signals: signals, parse: host.Parse}
+	j := &job{dir: dir, task: task, state: state, signals: signals, parse: host.Parse, users: users}
 	if self.Boot = task.Boot; selfErr == nil && !task.Launched && self != before.Executor {
 		if err := j.step(spec.ExecutorLine(self)); err != nil {
 			return err
 		}
 	}
-	return spec.Write(dir, spec.ResultFile, j.attempt(before))
+	result := j.attempt(before)
+	if err := j.handBack(folder); err != nil {
+		result.Warnings = append(result.Warnings, err.Error())
+	}
+	return spec.Write(dir, spec.ResultFile, result)
 }
 
 // inherit adds to containers that ask for it the environment that they have not set themselves.

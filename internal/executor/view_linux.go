@@ -85,6 +85,8 @@ func (b *viewBuilder) place(layer spec.Layer, target string, number int) error {
 		return os.Symlink(layer.Link, target)
 	case layer.Make:
 		return os.MkdirAll(target, 0o755)
+	case layer.Fresh:
+		return b.fresh(layer.Path, target, number)
 	}
 	info, err := os.Stat(layer.Path)
 	if err != nil {
@@ -101,6 +103,21 @@ func (b *viewBuilder) place(layer spec.Layer, target string, number int) error {
 		b.warnings = append(b.warnings, fmt.Sprintf("%s cannot be made private (%v): what the task writes there stays", layer.Path, err))
 	}
 	return unix.Mount(layer.Path, target, "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// fresh mounts an empty folder with the permissions of what it covers.
+func (b *viewBuilder) fresh(path, target string, number int) error {
+	empty := fmt.Sprintf("f%d", number)
+	if err := os.Mkdir(empty, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := sameMode(path, empty); err != nil {
+		return err
+	}
+	if err := makePoint(target, true); err != nil {
+		return err
+	}
+	return unix.Mount(empty, target, "", unix.MS_BIND, "")
 }
 
 // devices places what is not files: /dev and /sys as they are, shared memory and processes of the task's own.

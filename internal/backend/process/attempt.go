@@ -92,6 +92,16 @@ func (a *attempt) carry() (*engine.Result, error) {
 		defer a.b.queue.leave()
 		return a.follow(p)
 	}
+	if p, err := a.rejoin(); err != nil {
+		return nil, err
+	} else if p != nil {
+		a.b.queue.take()
+		defer a.b.queue.leave()
+		return a.follow(p)
+	}
+	if result, err := a.result(); err != nil || result != nil { // it ended just now
+		return a.finish(result, err)
+	}
 	if !a.cmd.Daemon {
 		if err := a.b.queue.enter(a.ctx); err != nil {
 			return nil, err
@@ -120,14 +130,32 @@ func (a *attempt) follow(p *process) (*engine.Result, error) {
 		}
 	}
 	a.b.sink.Tell(a.run.UID, engine.Event{Running: &engine.Running{Node: a.cmd.Node, Host: a.b.host, IP: "127.0.0.1", Ready: a.cmd.Daemon}})
-	if err := a.b.watch.wait(a.b.ctx, p); err != nil {
-		return nil, err
-	}
-	result, err := a.result()
+	result, err := a.await(p)
 	if err == nil && result == nil {
 		result = a.withoutResult()
 	}
 	return a.finish(result, err)
+}
+
+// await waits for an executor and reads its result. One whose launching process was killed runs on: wait for it by
+// other means, and give up on one that cannot be waited for.
+func (a *attempt) await(p *process) (*spec.Result, error) {
+	for range 5 {
+		if err := a.b.watch.wait(a.b.ctx, p); err != nil {
+			return nil, err
+		}
+		if result, err := a.result(); err != nil || result != nil {
+			return result, err
+		}
+		var err error
+		if p, err = a.rejoin(); err != nil {
+			return nil, err
+		}
+		if p == nil { // it may have ended meanwhile
+			return a.result()
+		}
+	}
+	return nil, nil
 }
 
 // result reads the executor's result; nil where there is none.

@@ -15,8 +15,14 @@ type Launcher interface {
 	Folder() string
 	// Entrypoint gives what an image runs where a container names no command, args are the container's.
 	Entrypoint(ctx context.Context, image string, args []string) ([]string, error)
+	// User gives whom a container's command runs as, by what the container, the pod settings of its task and its image
+	// say, in this order; empty is root. The image is fetched where it is not here.
+	User(ctx context.Context, c program.Container, pod program.JSON) (string, error)
 	// Command is the command line that runs an executor on a task and ends when it does.
 	Command(task Launch) ([]string, error)
+	// Rejoin is the command line that waits for the executor of a task folder whose launching process has gone, and that
+	// runs nevertheless; nil where none does. What a dead one has left is removed.
+	Rejoin(ctx context.Context, folder string) ([]string, error)
 }
 
 // Launch is a task that is ready to be launched.
@@ -46,6 +52,18 @@ func (a *attempt) executor() ([]string, error) {
 	return a.b.cfg.Launcher.Command(Launch{
 		Folder: a.folder, Containers: a.cmd.Body.Containers, Mounts: a.mounts, Limits: a.b.cfg.Limits,
 	})
+}
+
+// rejoin takes up an executor whose launching process has gone; nil where there is none, or no launcher.
+func (a *attempt) rejoin() (*process, error) {
+	if a.b.cfg.Launcher == nil || a.state().Executor.PID == 0 {
+		return nil, nil
+	}
+	argv, err := a.b.cfg.Launcher.Rejoin(a.b.ctx, a.folder)
+	if err != nil || argv == nil {
+		return nil, err
+	}
+	return a.watch(argv)
 }
 
 // executorEnv is the environment of an executor on this machine. It lives briefly and has little to do: no garbage

@@ -73,6 +73,36 @@ func pieces(mounts []spec.Layer, folder string) ([]spec.Layer, error) {
 	return list, nil
 }
 
+// temporary are the folders that are empty for every task, as they are in a container: a task that gives /tmp as its
+// output must not give what others left there.
+var temporary = []string{"/tmp", "/var/tmp"}
+
+// withFresh makes folders empty for the task, but for what tasks need that lies below them: programs on PATH and our own
+// folder, when someone tries something out in /tmp.
+func withFresh(list []spec.Layer, folders, needed []string) []spec.Layer {
+	for _, folder := range folders {
+		if info, err := os.Lstat(folder); err != nil || !info.IsDir() {
+			continue
+		}
+		at := slices.IndexFunc(list, func(l spec.Layer) bool { return l.Path == folder })
+		inside := func(l spec.Layer) bool { return l.Path == folder || below(l.Path, folder) }
+		if at < 0 {
+			at = len(list)
+		}
+		kept := slices.DeleteFunc(slices.Clone(list), inside)
+		at = min(at, len(kept))
+		fresh := []spec.Layer{{Path: folder, Fresh: true}}
+		for _, path := range needed {
+			if path != folder && filepath.IsAbs(path) && below(path, folder) && isFolder(path) &&
+				!slices.ContainsFunc(fresh, func(l spec.Layer) bool { return !l.Fresh && below(path, l.Path) }) {
+				fresh = append(fresh, spec.Layer{Path: filepath.Clean(path)})
+			}
+		}
+		list = slices.Insert(kept, at, fresh...)
+	}
+	return list
+}
+
 // mountPoint is one line of mountinfo.
 type mountPoint struct {
 	path, kind string

@@ -119,6 +119,15 @@ func (w *watcher) adopt(folder string) *process {
 
 // spawn starts the attempt's executor in a session of its own.
 func (a *attempt) spawn() (*process, error) {
+	argv, err := a.executor()
+	if err != nil {
+		return nil, err
+	}
+	return a.watch(argv)
+}
+
+// watch starts the process that runs the executor, or waits for it, and watches it.
+func (a *attempt) watch(argv []string) (*process, error) {
 	said, err := os.OpenFile(filepath.Join(a.folder, spec.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -129,10 +138,6 @@ func (a *attempt) spawn() (*process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	argv, err := a.executor()
-	if err != nil {
-		return nil, err
-	}
 	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir: "/", Env: a.environ(), Files: []uintptr{null.Fd(), null.Fd(), said.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},

@@ -29,11 +29,10 @@ func (a *attempt) prepare() error {
 		return fmt.Errorf("make the task folder: %w", err)
 	}
 	// Nobody reads it before the executor starts, and whoever starts another one writes it anew.
-	return os.WriteFile(filepath.Join(a.folder, spec.SpecFile), data, 0o644)
+	return os.WriteFile(filepath.Join(a.folder, spec.SpecFile), data, 0o600)
 }
 
-// makeFolder makes the task folder and what is in it for any task. Others cannot see it: what lies above it is closed. In
-// a container the task may be any user.
+// makeFolder makes the task folder and what is in it for any task. Others cannot see it: what lies above it is closed.
 func (a *attempt) makeFolder() error {
 	if err := os.MkdirAll(filepath.Dir(a.folder), 0o700); err != nil {
 		return err
@@ -54,15 +53,10 @@ func (a *attempt) makeFolder() error {
 	if a.b.cfg.Launcher == nil {
 		return nil
 	}
-	state, err := os.OpenFile(filepath.Join(a.folder, spec.StateFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-	if err != nil {
+	if err := syscall.Mkfifo(filepath.Join(a.folder, spec.StopPipe), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	pipe := filepath.Join(a.folder, spec.StopPipe)
-	if err := syscall.Mkfifo(pipe, 0o666); err != nil && !errors.Is(err, fs.ErrExist) {
-		return errors.Join(err, state.Close())
-	}
-	return errors.Join(state.Chmod(0o666), state.Close(), os.Chmod(pipe, 0o666), os.Chmod(a.folder, 0o777))
+	return nil
 }
 
 // spec says all that the executor has to do.
@@ -119,6 +113,11 @@ func (a *attempt) container(c program.Container, first bool, python *pythonEnv) 
 		return out, fmt.Errorf("container %s: %w", name, err)
 	}
 	out.Env = vars.list()
+	if a.b.cfg.Launcher != nil {
+		if out.User, err = a.b.cfg.Launcher.User(a.ctx, c, a.cmd.Body.Pod); err != nil {
+			return out, fmt.Errorf("container %s: %w", name, err)
+		}
+	}
 	argv, err := a.argv(c, first && python != nil, vars)
 	if err != nil {
 		return out, fmt.Errorf("container %s: %w", name, err)
@@ -172,7 +171,7 @@ func (a *attempt) outputs(s *spec.Spec) {
 		if o.Default != nil {
 			p.Default, p.Optional = constant(o.Default), true
 		}
-		if o.Type != program.Any {
+		if o.Type != program.Any || a.b.view != nil { // a container has its folder too: of its image, or an emptyDir
 			typed(o.Path)
 		}
 		s.Parameters = append(s.Parameters, p)
@@ -181,7 +180,7 @@ func (a *attempt) outputs(s *spec.Spec) {
 		if o.Path == "" && o.KeyFrom == "" && o.MetadataFrom == "" {
 			continue
 		}
-		if o.Type != "" {
+		if o.Type != "" || a.b.view != nil {
 			typed(o.Path)
 		}
 		s.Artifacts = append(s.Artifacts, spec.Artifact{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
@@ -37,6 +39,7 @@ func openSandbox(cfg Config) (*sandbox, error) {
 		}
 	}
 	if err == nil {
+		v.layers = withFresh(v.layers, temporary, append(folders(cfg), cfg.Home))
 		if err = v.probe(cfg); err != nil {
 			// The folder's file system cannot take what tasks write, as inside most containers; memory always can.
 			v.memory = true
@@ -54,6 +57,28 @@ func openSandbox(cfg Config) (*sandbox, error) {
 	}
 	cfg.Log.Warn("tasks run without a sandbox: they see and change this machine's own files", "reason", err)
 	return nil, nil
+}
+
+// folders are those where tasks find programs and libraries.
+func folders(cfg Config) []string {
+	list := slices.Clone(cfg.ExtraPath)
+	for _, v := range cfg.Env {
+		switch name, value, _ := strings.Cut(v, "="); name {
+		case "PATH", "PYTHONPATH", "LD_LIBRARY_PATH":
+			list = append(list, filepath.SplitList(value)...)
+		case "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME":
+			list = append(list, value)
+		}
+	}
+	// A virtual environment's programs need the libraries beside them.
+	for _, folder := range slices.Clone(list) {
+		if filepath.Base(folder) == "bin" {
+			list = append(list, filepath.Dir(folder))
+		}
+	}
+	// What lies above comes first, so that nothing is placed twice.
+	slices.SortFunc(list, func(a, b string) int { return len(a) - len(b) })
+	return list
 }
 
 // probe starts an executor that only enters the view.

@@ -17,6 +17,11 @@ func (a *attempt) spawn() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.watch(argv)
+}
+
+// watch starts the process that runs the executor, or waits for it, and watches it.
+func (a *attempt) watch(argv []string) (*process, error) {
 	p, err := startExecutor(argv, a.environ(), a.folder, a.b.view)
 	if err != nil {
 		return nil, err

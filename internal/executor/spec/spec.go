@@ -72,6 +72,9 @@ type Container struct {
 	Env     []string `json:"env"`
 	Inherit bool     `json:"inherit,omitempty"`
 	Dir     string   `json:"dir,omitempty"`
+	// User is whom the command runs as, "name", "uid", "name:group" or "uid:gid" of the place where the executor runs, which
+	// must be root there; empty is whom the executor runs as.
+	User string `json:"user,omitempty"`
 	// Needs are the names of containers that must have succeeded first.
 	Needs []string `json:"needs,omitempty"`
 	// Retries is how often it is started again after a failure, Delay between the starts.
@@ -153,6 +156,8 @@ type Layer struct {
 	Bind bool `json:"bind,omitempty"`
 	// Make makes an empty folder; layers inside follow.
 	Make bool `json:"make,omitempty"`
+	// Fresh gives the task an empty folder of its own there; layers inside follow.
+	Fresh bool `json:"fresh,omitempty"`
 	// Link makes a symbolic link to this.
 	Link string `json:"link,omitempty"`
 }
