@@ -274,6 +274,26 @@ func TestMissingOutputs(t *testing.T) {
 	}
 }
 
+// What is no file has no content to take: a pipe's would be waited for, and a device's has no end.
+func TestOutputsThatAreNoFiles(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	r := newTask(t, spec.Spec{
+		Containers: []spec.Container{sh("mkfifo " + pipe)}, Parameters: []spec.Parameter{{Name: "p", Path: pipe}, {Name: "z", Path: "/dev/zero"}},
+		Artifacts: []spec.Artifact{{Name: "a", Path: pipe}, {Name: "b", Path: "/dev/zero"}},
+	}).run(t)
+	if r.Phase != spec.Error || *r.ExitCode != 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, part := range []string{
+		"output parameter p: " + pipe + " is not a regular file", "output parameter z: /dev/zero is not a regular file",
+		"output artifact a: " + pipe + " is neither a file nor a folder", "output artifact b: /dev/zero is neither a file nor a folder",
+	} {
+		if !strings.Contains(r.Message, part) {
+			t.Errorf("message %q lacks %q", r.Message, part)
+		}
+	}
+}
+
 func TestInputs(t *testing.T) {
 	host := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(host, "d"), 0o755), os.WriteFile(filepath.Join(host, "d", "f"), []byte("x"), 0o600),

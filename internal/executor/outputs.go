@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/sluice-ml/sluice/internal/executor/kfpoutput"
 	"github.com/sluice-ml/sluice/internal/executor/spec"
@@ -63,7 +64,7 @@ func setParameter(result *spec.Result, name string, value any) {
 
 // readText reads a small file that a task wrote.
 func readText(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not be waited for
 	if err != nil {
 		return "", err
 	}
@@ -168,6 +169,11 @@ func (j *job) stage(from, to string) error {
 	resolved, err := filepath.EvalSymlinks(from)
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(resolved); err != nil {
+		return err
+	} else if !info.Mode().IsRegular() && !info.IsDir() {
+		return fmt.Errorf("%s is neither a file nor a folder", from)
 	}
 	if err := j.dir.MkdirAll(spec.StagedOut, 0o700); err != nil {
 		return err
