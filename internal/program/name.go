@@ -5,8 +5,9 @@ import (
 	"hash/fnv"
 )
 
-// maxName is the longest name of a Kubernetes object.
-const maxName = 253
+// maxPrefix is what is left of the 253 characters of a Kubernetes object's name for what stands before the hash: Argo
+// reserves ten for that, and one for the dash, also where the hash is shorter.
+const maxPrefix = 253 - 10 - 1
 
 // PodName is the name of an attempt's pod, as Argo builds it (POD_NAMES=v2): the run's name for the entry itself, else
 // run, template and the 32-bit FNV-1a hash of the path, the first two cut so that all fit in 253 characters.
@@ -21,8 +22,8 @@ func PodName(run, template, path string) string {
 	if template != "" {
 		prefix += "-" + template
 	}
-	if most := maxName - len(hash) - 1; len(prefix) > most {
-		prefix = prefix[:most]
+	if len(prefix) > maxPrefix {
+		prefix = prefix[:maxPrefix]
 	}
 	return prefix + "-" + hash
 }

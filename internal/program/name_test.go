@@ -1,0 +1,24 @@
+package program
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPodName(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tc := range []struct{ run, template, path, want string }{
+		{"wf", "main", "wf", "wf"},
+		{"wf", "echo", "wf[0].a", "wf-echo-3986212215"},
+		{"wf", "", "wf.a", "wf-2962115457"},
+		{"wf", long, "wf.a", "wf-" + long[:239] + "-2962115457"},
+	} {
+		got := PodName(tc.run, tc.template, tc.path)
+		if got != tc.want {
+			t.Errorf("the pod of %s is %s, want %s", tc.path, got, tc.want)
+		}
+		if len(got) > 253 {
+			t.Errorf("%s has %d characters", got, len(got))
+		}
+	}
+}
