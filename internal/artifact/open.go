@@ -45,10 +45,10 @@ func Open(block program.JSON, opts Options) (Store, error) {
 	case "s3":
 		s, err = openS3(body, opts)
 	default:
-		return nil, fmt.Errorf("%w %q: known are %s", ErrUnknownKind, kind, strings.Join(Kinds(), ", "))
+		return opts.StandIn.open(kind, body, fmt.Errorf("%w %q: known are %s", ErrUnknownKind, kind, strings.Join(Kinds(), ", ")))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("artifact store %s: %w", kind, err)
+		return opts.StandIn.open(kind, body, fmt.Errorf("artifact store %s: %w", kind, err))
 	}
 	return s, nil
 }

@@ -163,12 +163,13 @@ func (s s3Store) Stat(ctx context.Context, key string) (Info, error) {
 	if err != nil && !errors.Is(absent(err), fs.ErrNotExist) {
 		return Info{}, err
 	}
-	stop, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for o := range s.client.ListObjects(stop, s.block.Bucket, minio.ListObjectsOptions{Prefix: folderOf(object), Recursive: true, MaxKeys: 1}) {
-		if o.Err != nil {
-			return Info{}, absent(o.Err)
-		}
+	stop, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o, found := <-s.client.ListObjects(stop, s.block.Bucket, minio.ListObjectsOptions{Prefix: folderOf(object), Recursive: true, MaxKeys: 1})
+	switch {
+	case found && o.Err != nil:
+		return Info{}, absent(o.Err)
+	case found:
 		return Info{Size: -1, Tree: true}, nil
 	}
 	return Info{}, fmt.Errorf("s3://%s/%s: %w", s.block.Bucket, object, fs.ErrNotExist)
@@ -241,8 +242,8 @@ func (s s3Store) Delete(ctx context.Context, key string) error {
 
 func (s s3Store) List(ctx context.Context, key string) ([]Info, error) {
 	prefix := folderOf(s.object(key))
-	stop, cancel := context.WithCancel(ctx)
-	defer cancel()
+	stop, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var found []Info
 	for o := range s.client.ListObjects(stop, s.block.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
 		if o.Err != nil {

@@ -70,15 +70,21 @@ type Options struct {
 	Limits Limits
 	// Level is the gzip level of new archives, 1 to 9; 0 is fastest that still compresses.
 	Level int
+	// StandIn is used for object stores that cannot be reached from here.
+	StandIn StandIn
 	// Git is the git program; empty is "git" in PATH.
 	Git string
 }
 
 func (o Options) secret(name, key string) (string, error) {
 	if o.Secrets == nil {
-		return "", errors.New("secret " + name + ": no secrets are known here")
+		return "", secretError{errors.New("secret " + name + ": no secrets are known here")}
 	}
-	return o.Secrets(name, key)
+	value, err := o.Secrets(name, key)
+	if err != nil {
+		return "", secretError{err}
+	}
+	return value, nil
 }
 
 // Exists says whether an artifact's bytes are where its description says.

@@ -126,7 +126,7 @@ artifact it is where several tasks have one of that name.`,
 			if err != nil {
 				return usage("--to %s: %w", to, err)
 			}
-			if err := artifact.Fetch(c.Context(), found.Artifact, path, l.manifest.artifactOptions()); err != nil {
+			if err := artifact.Fetch(c.Context(), found.Artifact, path, a.artifactOptions(l.manifest)); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.Stdout, to)

@@ -77,10 +77,11 @@ func (a *app) builtins(ctx context.Context, m *manifest, wake func(string)) (map
 	if err != nil {
 		return nil, err
 	}
+	stores := a.artifactOptions(m)
 	c := cache.New(cache.Config{
 		Entries: entries, Fingerprint: kfpFingerprint, Wake: wake,
 		Exists: func(ctx context.Context, art v1alpha1.Artifact) (bool, error) {
-			return artifactExists(ctx, art, m.artifactOptions())
+			return artifactExists(ctx, art, stores)
 		},
 	})
 	l := lineage.New(lineage.Store{Metadata: records})

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/artifact"
@@ -128,7 +129,7 @@ func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 		Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
 		Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
 		MaxParallel:    int(e.options.Parallelism), // 0 is the backend's own choice
-		DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: e.manifest.artifactOptions(), Log: a.log,
+		DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: a.artifactOptions(e.manifest), Log: a.log,
 	}
 	var containers backend.Backend
 	var err error
@@ -146,7 +147,7 @@ func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 		return nil, err
 	}
 	others := builtin.New(builtin.Config{
-		Eval: e.manifest.eval, Secrets: e.manifest.secrets, Artifacts: e.manifest.artifactOptions(),
+		Eval: e.manifest.eval, Secrets: e.manifest.secrets, Artifacts: a.artifactOptions(e.manifest),
 	}, sink)
 	return backend.ByKind(containers, others), nil
 }
@@ -156,15 +157,24 @@ func (m *manifest) eval(source string, vars map[string]any) (any, error) {
 	return m.lang.Value(source, expr.Env{Scope: tree(vars), Now: time.Now(), Seed: rand.Uint64()})
 }
 
-// artifactOptions are what stores need to know: the Secrets that were given.
-func (m *manifest) artifactOptions() artifact.Options {
-	return artifact.Options{Secrets: func(name, key string) (string, error) {
-		value, ok := m.secrets[name][key]
-		if !ok {
-			return "", fmt.Errorf("there is no key %q of a Secret %q; give it with -f FILE", key, name)
-		}
-		return value, nil
-	}}
+// artifactOptions are what stores need to know: the Secrets that were given, and the folder that stands in for stores whose
+// credentials were not. That it does is said once for each bucket.
+func (a *app) artifactOptions(m *manifest) artifact.Options {
+	var said sync.Map
+	return artifact.Options{
+		Secrets: func(name, key string) (string, error) {
+			value, ok := m.secrets[name][key]
+			if !ok {
+				return "", fmt.Errorf("there is no key %q of a Secret %q; give it with -f FILE", key, name)
+			}
+			return value, nil
+		},
+		StandIn: artifact.StandIn{Folder: filepath.Join(a.home, "stores"), Used: func(place, folder string, reason error) {
+			if _, before := said.LoadOrStore(place, true); !before {
+				a.log.Warn("a local folder stands in for a store that cannot be reached from here", "store", place, "folder", folder, "reason", reason)
+			}
+		}},
+	}
 }
 
 // executor is the command line of the executor: $SLUICE_EXECUTOR, the program beside this one, or one of PATH.
