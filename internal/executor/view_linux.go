@@ -42,6 +42,11 @@ func enterView(task spec.Spec) (warnings []string, err error) {
 			return b.warnings, fmt.Errorf("sandbox: mount a volume at %s: %w", m.Path, err)
 		}
 	}
+	for path, target := range task.Sandbox.Links {
+		if err := os.Symlink(target, path); err != nil && !errors.Is(err, fs.ErrExist) {
+			b.warnings = append(b.warnings, fmt.Sprintf("%s is not there for the task: %v", path, err))
+		}
+	}
 	return b.warnings, nil
 }
 

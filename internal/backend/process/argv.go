@@ -93,6 +93,29 @@ func (a *attempt) stand(c program.Container, name string, vars *environment) str
 	return name
 }
 
+// imagePrograms are programs that an image has at a fixed place, by path, with the name of what plays them here.
+func imagePrograms() map[string]map[string]string {
+	return map[string]map[string]string{"argoproj/argosay": {"/argosay": "argosay"}}
+}
+
+// programs are links in the task's view for the programs of its images that are on PATH here: a script may call them by
+// their place in the image.
+func (a *attempt) programs() map[string]string {
+	path := &environment{values: map[string]string{"PATH": searchPath(a.b.cfg)}}
+	var links map[string]string
+	for _, c := range a.cmd.Body.Containers {
+		for place, name := range imagePrograms()[imageName(c.Image)] {
+			if file := path.find(name); file != "" {
+				if links == nil {
+					links = map[string]string{}
+				}
+				links[place] = file
+			}
+		}
+	}
+	return links
+}
+
 // imageName is an image without its tag, digest and the default registry.
 func imageName(image string) string {
 	name, _, _ := strings.Cut(image, "@")

@@ -97,6 +97,7 @@ func (a *attempt) spec() (spec.Spec, error) {
 	}
 	if a.b.view != nil {
 		a.b.view.describe(a.folder, &s)
+		s.Sandbox.Links = a.programs()
 	}
 	return s, a.limits(&s)
 }

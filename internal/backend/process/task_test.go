@@ -80,6 +80,23 @@ func TestEnvironment(t *testing.T) {
 	})
 }
 
+func TestProgramsOfImagesAreAtTheirPlace(t *testing.T) {
+	needSandbox(t)
+	if _, err := os.Stat("/argosay"); err == nil {
+		t.Skip("this machine has one")
+	}
+	tools := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tools, "argosay"), []byte("#!/bin/sh\necho said \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b, sink := open(t, func(c *process.Config) { c.Sandbox, c.ExtraPath = process.On, []string{tools} })
+	cmd := shell("run.a", "true; /argosay x")
+	cmd.Body.Containers[0].Image = "argoproj/argosay:v2"
+	if got := succeeds(t, b, sink, cmd); got[0] != "said x" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestEntrypoints(t *testing.T) {
 	tools := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tools, "argosay"), []byte("#!/bin/sh\necho said \"$@\"\n"), 0o755); err != nil {

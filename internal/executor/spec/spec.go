@@ -147,6 +147,8 @@ type Sandbox struct {
 	// Layers are in the order in which to place them, parents first: the other mount points besides "/", or, in a user
 	// namespace, all that lies in "/". /dev, /proc and /sys are not among them.
 	Layers []Layer `json:"layers,omitempty"`
+	// Links are symbolic links that are made in the view where nothing lies: path → target.
+	Links map[string]string `json:"links,omitempty"`
 }
 
 // Layer is one place of the host in the private view. It gets an overlay unless one of the others says otherwise.
