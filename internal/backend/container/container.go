@@ -1,15 +1,12 @@
-// Package container runs tasks in containers of their own images with the podman or docker program of this machine. In
-// each container the executor runs the task; it and the task folder are mounted into it. Everything else is as in
-// the package process: folders, adoption, outputs.
 package container
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 
 	"github.com/sluice-ml/sluice/internal/backend/process"
 	"github.com/sluice-ml/sluice/internal/program"
@@ -35,10 +32,10 @@ type Config struct {
 	Process process.Config
 }
 
-// New makes a backend. It looks at once whether the program is there.
+// New makes a backend. It looks at once whether the program is there and works.
 func New(cfg Config, sink process.Sink) (*process.Backend, error) {
 	l := &launcher{
-		env: cfg.Process.Env, executor: cfg.Executor, network: cfg.Network, options: cfg.Options, images: map[string]imageConfig{},
+		name: cfg.Program, env: cfg.Process.Env, executor: cfg.Executor, network: cfg.Network,
 	}
 	var err error
 	if l.program, err = exec.LookPath(cfg.Program); err != nil {
@@ -54,33 +51,36 @@ func New(cfg Config, sink process.Sink) (*process.Backend, error) {
 	if _, err := os.Stat(l.executor); err != nil {
 		return nil, fmt.Errorf("container backend: the executor that is put into containers is missing: %w", err)
 	}
+	if _, err := l.output(context.Background(), "version"); err != nil {
+		return nil, fmt.Errorf("container backend: %s does not work here: %w", cfg.Program, err)
+	}
 	if l.network == "" {
 		l.network = "host"
 	}
-	l.options = append(machineOptions(filepath.Base(cfg.Program)), l.options...)
+	l.options = append(machineOptions(filepath.Base(cfg.Program)), cfg.Options...)
 	cfg.Process.Launcher = l
 	return process.New(cfg.Process, sink)
 }
 
-// launcher is the process backend's launcher.
+// launcher is the process backend's launcher. name is how people call the program that is at the path program.
 type launcher struct {
-	program, executor, network string
-	options, env               []string
+	name, program, executor, network string
+	options, env                     []string
 
-	mu     sync.Mutex
-	images map[string]imageConfig
+	images images
 }
 
 func (l *launcher) Folder() string { return folderPath }
 
-// Command runs the executor in the image of the task's containers. Signals that the program gets it hands on.
+// Command runs the executor in the image of the task's containers. The image is there: [launcher.User] has fetched it.
 func (l *launcher) Command(task process.Launch) ([]string, error) {
 	image, err := oneImage(task.Containers)
 	if err != nil {
 		return nil, err
 	}
 	argv := []string{
-		l.program, "run", "--rm", "--log-driver", "none", "--network", l.network, "--security-opt", "label=disable",
+		l.program, "run", "--rm", "--name", containerName(task.Folder), "--label", folderLabel + "=" + task.Folder,
+		"--pull", "never", "--log-driver", "none", "--network", l.network, "--user", "0:0", "--security-opt", "label=disable",
 		"--volume", l.executor + ":" + executorPath + ":ro", "--volume", task.Folder + ":" + folderPath,
 	}
 	for _, m := range task.Mounts {
@@ -90,25 +90,41 @@ func (l *launcher) Command(task process.Launch) ([]string, error) {
 		}
 		argv = append(argv, "--volume", mount)
 	}
-	if task.Limits && len(task.Containers) == 1 {
-		c := task.Containers[0]
-		memory, err := process.Quantity(c.MemoryLimit)
+	if task.Limits {
+		limits, err := limitOptions(task.Containers)
 		if err != nil {
-			return nil, fmt.Errorf("memory limit: %w", err)
+			return nil, err
 		}
-		cpu, err := process.Quantity(c.CPULimit)
-		if err != nil {
-			return nil, fmt.Errorf("cpu limit: %w", err)
-		}
-		if memory > 0 {
-			argv = append(argv, "--memory", fmt.Sprintf("%.0fb", memory))
-		}
-		if cpu > 0 {
-			argv = append(argv, "--cpus", fmt.Sprintf("%.3f", cpu))
-		}
+		argv = append(argv, limits...)
 	}
 	argv = append(argv, l.options...)
 	return append(argv, "--entrypoint", executorPath, image, folderPath), nil
+}
+
+// limitOptions limit a task to what its containers may use together; one without a limit lifts it.
+func limitOptions(containers []program.Container) ([]string, error) {
+	var options []string
+	for _, kind := range []struct {
+		what, option, format string
+		of                   func(program.Container) string
+	}{
+		{"memory", "--memory", "%.0fb", func(c program.Container) string { return c.MemoryLimit }},
+		{"cpu", "--cpus", "%.3f", func(c program.Container) string { return c.CPULimit }},
+	} {
+		sum, all := 0.0, true
+		for _, c := range containers {
+			most, err := process.Quantity(kind.of(c))
+			if err != nil {
+				return nil, fmt.Errorf("%s limit: %w", kind.what, err)
+			}
+			sum += most
+			all = all && most > 0
+		}
+		if all {
+			options = append(options, kind.option, fmt.Sprintf(kind.format, sum))
+		}
+	}
+	return options, nil
 }
 
 // oneImage is the image that all containers of a task share: they run in one.
