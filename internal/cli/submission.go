@@ -61,7 +61,7 @@ func (s *submitFlags) add(c *cobra.Command) {
 	f.StringVar(&s.Namespace, "namespace", "", "namespace that the run is told to be in (default \"default\")")
 	f.StringVar(&s.Entrypoint, "entrypoint", "", "template to start with, in place of the manifest's")
 	f.StringVar(&s.ServiceAccount, "serviceaccount", "", "service account that the run is told to have")
-	f.Var(&choice{to: &s.Runtime, of: []string{"process", "docker", "podman"}}, "runtime", "what tasks run in: process, docker or podman (default process)")
+	f.Var(&choice{to: &s.Runtime, of: []string{"process", "docker", "podman"}}, "runtime", "what tasks run in: process, or podman or docker for containers of their own images, see docs/runtimes.md (default process)")
 	f.Var(&choice{to: &s.Sandbox, of: []string{"auto", "on", "off"}}, "sandbox", "a copy-on-write view of the machine for each task: auto, on or off (default auto)")
 	f.BoolVar(&s.Limits, "limits", false, "enforce the CPU and memory limits that the manifest declares")
 	f.Int64Var(&s.Parallelism, "parallelism", 0, "how many tasks may run at once, in place of the manifest's (0: as the manifest says)")

@@ -24,15 +24,12 @@ func (s *argoSuite) prepare(ctx context.Context) (string, error) {
 	if s.runtime == "" {
 		return "", nil
 	}
-	reason, err := packImages(ctx, s.runtime, s.programs)
-	if reason != "" || err != nil {
-		return reason, err
+	e, err := openEngine(ctx, s.runtime, filepath.Join(s.work, "containers"))
+	if err != nil {
+		return "", err
 	}
-	variable, reason, err := workingEngine(ctx, s.runtime, s.work)
-	if variable != "" {
-		s.env = append(s.env, variable)
-	}
-	return reason, err
+	s.env = append(s.env, e.env...)
+	return e.pack(ctx, s.programs)
 }
 
 func (s *argoSuite) check(ctx context.Context, m corpus.Manifest) []string {

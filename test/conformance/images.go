@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -18,51 +17,19 @@ import (
 )
 
 // image is a container image that can be packed here: busybox under the names of small images, and the programs that the
-// corpus has for some of them.
+// corpus has for some of them, at the paths where the images have them.
 type image struct {
 	names      []string
-	program    string // a file of the corpus' bin folder, the image's entrypoint
-	entrypoint string
+	program    string // a file of the corpus' bin folder
+	entrypoint string // where it goes, and what the image runs
 }
 
 func images() []image {
 	return []image{
 		{names: []string{"docker.io/library/busybox:latest", "docker.io/library/alpine:3.23"}},
 		{names: []string{"docker.io/argoproj/argosay:v2"}, program: "argosay", entrypoint: "/argosay"},
-		{names: []string{"docker.io/argoproj/argosay:v1"}, program: "cowsay", entrypoint: "/bin/cowsay"},
+		{names: []string{"docker.io/argoproj/argosay:v1"}, program: "cowsay", entrypoint: "/usr/local/bin/cowsay"},
 	}
-}
-
-// packImages makes the images with a container engine. The reason says why it cannot be done here.
-func packImages(ctx context.Context, engine, bin string) (reason string, err error) {
-	if _, err := exec.LookPath(engine); err != nil {
-		return "there is no " + engine, nil
-	}
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
-		return "there is no busybox to pack images from (Debian's busybox-static)", nil
-	}
-	for _, i := range images() {
-		archive, err := rootFolder(ctx, busybox, bin, i)
-		if err != nil {
-			return "", err
-		}
-		args := []string{"import"}
-		if i.entrypoint != "" {
-			args = append(args, "--change", fmt.Sprintf("ENTRYPOINT [%q]", i.entrypoint))
-		}
-		for n, name := range i.names {
-			cmd := exec.CommandContext(ctx, engine, append(args, "-", name)...)
-			if n > 0 {
-				cmd = exec.CommandContext(ctx, engine, "tag", i.names[0], name)
-			}
-			cmd.Stdin = bytes.NewReader(archive)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Sprintf("%v: %v: %s", cmd.Args, err, bytes.TrimSpace(out)), nil
-			}
-		}
-	}
-	return "", nil
 }
 
 // rootFolder is the tar archive of an image's root.
@@ -73,48 +40,47 @@ func rootFolder(ctx context.Context, busybox, bin string, i image) ([]byte, erro
 	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	add := func(h tar.Header, from string) error {
-		if from == "" {
-			return w.WriteHeader(&h)
-		}
-		file, err := os.Open(from)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		info, err := file.Stat()
-		if err != nil {
-			return err
-		}
-		h.Size = info.Size()
+	add := func(h tar.Header, body []byte) error {
+		h.Size = int64(len(body))
 		if err := w.WriteHeader(&h); err != nil {
 			return err
 		}
-		_, err = io.Copy(w, file)
+		_, err := w.Write(body)
 		return err
 	}
-	for _, folder := range []string{"bin", "dev", "etc", "proc", "root", "sys", "tmp", "usr", "usr/bin", "var"} {
+	addFile := func(name, from string) error {
+		body, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		return add(tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755}, body)
+	}
+	for _, folder := range []string{"bin", "dev", "etc", "proc", "root", "sys", "tmp", "usr", "usr/bin", "usr/local", "usr/local/bin", "var"} {
 		mode := int64(0o755)
 		if folder == "tmp" {
 			mode = 0o1777
 		}
-		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: folder + "/", Mode: mode}, ""); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeDir, Name: folder + "/", Mode: mode}, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, busybox); err != nil {
+	if err := addFile("bin/busybox", busybox); err != nil {
 		return nil, err
 	}
 	for name := range strings.FieldsSeq(string(applets)) {
-		if name == "busybox" || name == i.program {
+		if name == "busybox" {
 			continue
 		}
-		if err := add(tar.Header{Typeflag: tar.TypeSymlink, Name: path.Join("bin", name), Linkname: "/bin/busybox", Mode: 0o777}, ""); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeSymlink, Name: path.Join("bin", name), Linkname: "/bin/busybox", Mode: 0o777}, nil); err != nil {
 			return nil, err
 		}
 	}
+	// Some manifests ask for bash, where the recorded runs had one.
+	if err := add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/bash", Mode: 0o755}, []byte("#!/bin/sh\nexec sh \"$@\"\n")); err != nil {
+		return nil, err
+	}
 	if i.program != "" {
-		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(i.entrypoint, "/"), Mode: 0o755}, filepath.Join(bin, i.program)); err != nil {
+		if err := addFile(strings.TrimPrefix(i.entrypoint, "/"), filepath.Join(bin, i.program)); err != nil {
 			return nil, err
 		}
 	}
@@ -157,37 +123,4 @@ func fullName(name string) string {
 		return "docker.io/" + name
 	}
 	return name
-}
-
-// workingEngine finds settings with which the engine can start a container here, and gives the variable that names them.
-// Some machines forbid raising limits, or have cgroups that one low-level runtime cannot cope with and another can.
-func workingEngine(ctx context.Context, engine, folder string) (variable, reason string, err error) {
-	var last string
-	for _, runtime := range []string{"", "crun", "runc"} {
-		variable := "CONTAINERS_CONF="
-		if runtime != "" {
-			config := filepath.Join(folder, "containers-"+runtime+".conf")
-			text := "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=4096:4096\"]\n[engine]\nruntime = \"" + runtime + "\"\n"
-			if err := os.MkdirAll(folder, 0o755); err != nil {
-				return "", "", fmt.Errorf("write the settings of %s: %w", engine, err)
-			}
-			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-				return "", "", fmt.Errorf("write the settings of %s: %w", engine, err)
-			}
-			variable += config
-		}
-		cmd := exec.CommandContext(ctx, engine, "run", "--rm", "--network", "none", images()[0].names[0], "true")
-		if runtime != "" {
-			cmd.Env = append(os.Environ(), variable)
-		}
-		out, err := cmd.CombinedOutput()
-		if err == nil {
-			if runtime == "" {
-				variable = ""
-			}
-			return variable, "", nil
-		}
-		last = string(bytes.TrimSpace(out))
-	}
-	return "", engine + " cannot start a container here: " + last, nil
 }
