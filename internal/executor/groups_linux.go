@@ -77,6 +77,21 @@ func (g *groups) open(c *containerGroups, group spec.Group) error {
 	return err
 }
 
+// shareOwn watches the cgroup of the container that this process is in, and that all commands of the task are in with it.
+func (g *groups) shareOwn(containers []spec.Container) {
+	for _, name := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
+		events, err := os.Open(name)
+		if err != nil {
+			continue // of the other version, or not shown to containers
+		}
+		g.opened = append(g.opened, events)
+		for _, c := range containers {
+			g.byContainer[c.Name] = &containerGroups{events: []*os.File{events}}
+		}
+		return
+	}
+}
+
 // around starts a process in a container's groups. With version 1 this thread enters them for as long as it takes; the
 // child comes into being where the thread is.
 func (g *groups) around(container string, attr *syscall.SysProcAttr, start func() (int, error)) (int, error) {

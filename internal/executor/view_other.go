@@ -26,6 +26,8 @@ func openGroups(byContainer map[string][]spec.Group) (*groups, error) {
 	return nil, nil
 }
 
+func (g *groups) shareOwn([]spec.Container) {}
+
 func (g *groups) starved(string) bool { return false }
 
 func (g *groups) close() {}
