@@ -41,6 +41,9 @@ func (j *job) fresh() spec.Result {
 		return broken(err.Error(), false)
 	}
 	defer j.groups.close()
+	if j.task.Launched {
+		j.groups.shareOwn(j.task.Containers)
+	}
 	if err := j.enter(); err != nil {
 		return broken(err.Error(), false)
 	}

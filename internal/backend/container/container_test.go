@@ -85,7 +85,7 @@ func rootFS(t *testing.T, busybox string) []byte {
 	}
 	add(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, data)
 	add(&tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0::/root:/bin/sh\nseven:x:7:70::/home/seven:/bin/sh\n"))
-	for _, name := range []string{"sh", "echo", "cat", "printf", "pwd", "env", "sleep", "mkdir", "id"} {
+	for _, name := range []string{"sh", "echo", "cat", "printf", "pwd", "env", "sleep", "mkdir", "id", "tr", "head"} {
 		add(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox"}, nil)
 	}
 	if err := w.Close(); err != nil {
@@ -101,7 +101,7 @@ func (w world) Open(t *testing.T, sink backendtest.Sink) backend.Backend {
 	t.Helper()
 	b, err := New(Config{
 		Program: "podman", Executor: w.executor,
-		Process: process.Config{Home: w.home, Env: os.Environ(), Claims: map[string]string{"shared": w.shared}},
+		Process: process.Config{Home: w.home, Env: os.Environ(), Limits: true, Claims: map[string]string{"shared": w.shared}},
 	}, sink)
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +184,9 @@ func TestBackend(t *testing.T) {
 	})
 	t.Run("podman is killed", func(t *testing.T) {
 		testKilled(t, world{home: t.TempDir(), shared: t.TempDir(), image: image, executor: executor})
+	})
+	t.Run("a limit of memory", func(t *testing.T) {
+		testMemory(t, world{home: t.TempDir(), shared: t.TempDir(), image: image, executor: executor})
 	})
 	t.Run("what a task sees", func(t *testing.T) {
 		testTask(t, world{home: t.TempDir(), shared: t.TempDir(), image: image, executor: executor})
@@ -314,6 +317,25 @@ func TestCommand(t *testing.T) {
 		if got, err := l.Command(process.Launch{Containers: containers, Limits: true}); err == nil {
 			t.Errorf("%v", got)
 		}
+	}
+}
+
+// Whoever is killed for want of memory is told so.
+func testMemory(t *testing.T, w world) {
+	try := exec.Command("podman", append(append([]string{"run", "--rm", "--memory", "30m", "--network", "host", "--log-driver", "none"}, machineOptions("podman")...), w.image)...)
+	if out, err := try.CombinedOutput(); err != nil {
+		t.Skipf("podman cannot limit memory here: %v: %s", err, out)
+	}
+	sink := make(events, 16)
+	b := w.Open(t, sink)
+	defer b.Close()
+	cmd := w.shell("run.x", `x=$(cat /dev/zero | tr '\0' x | head -c 100000000); echo no`)
+	cmd.Body.Containers[0].MemoryLimit = "30Mi"
+	if err := b.Start(t.Context(), engine.Run{UID: "memory"}, cmd); err != nil {
+		t.Fatal(err)
+	}
+	if r := sink.finished(t); r.Phase != engine.FailedPhase || !strings.Contains(r.Message, "OOMKilled") {
+		t.Errorf("%+v", r)
 	}
 }
 
