@@ -79,11 +79,10 @@ func savePacked(ctx context.Context, s Store, local, name, archive string, sum *
 	}()
 	err := s.Put(ctx, "", r, -1)
 	_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // never fails; ends the packing where the store gave up
-	if err != nil {
-		<-packed
-		return err
+	if packing := <-packed; err == nil {
+		return packing
 	}
-	return <-packed
+	return err
 }
 
 func saveFile(ctx context.Context, s Store, key, local string, sum io.Writer) error {

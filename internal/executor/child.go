@@ -80,9 +80,9 @@ func cpuTime(u syscall.Rusage) time.Duration {
 // maxMemory in bytes; Linux counts kilobytes, the BSDs bytes.
 func maxMemory(u syscall.Rusage) int64 {
 	if runtime.GOOS == "darwin" {
-		return int64(u.Maxrss)
+		return u.Maxrss
 	}
-	return int64(u.Maxrss) << 10
+	return u.Maxrss << 10
 }
 
 // lookPath finds a container's program in the PATH of its own environment.

@@ -69,7 +69,7 @@ func childrenOf(pid int) []int {
 		if err != nil {
 			continue
 		}
-		for _, field := range strings.Fields(string(data)) {
+		for field := range strings.FieldsSeq(string(data)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				children = append(children, child)
 			}

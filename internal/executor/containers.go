@@ -110,7 +110,7 @@ func (g *group) loop() {
 	}
 	retrying := 0
 	for {
-		g.startReady(&retrying)
+		g.startReady()
 		if len(g.pids) == 0 && retrying == 0 {
 			return
 		}
@@ -135,7 +135,7 @@ func (g *group) loop() {
 }
 
 // startReady starts every container whose needs are met, and gives up on those whose needs cannot be met any more.
-func (g *group) startReady(retrying *int) {
+func (g *group) startReady() {
 	for changed := true; changed; {
 		changed = false
 		for i := range g.job.task.Containers {
@@ -149,7 +149,7 @@ func (g *group) startReady(retrying *int) {
 				changed = true
 			case ready:
 				delete(g.waiting, i)
-				*retrying += g.start(i)
+				g.start(i)
 				changed = true
 			}
 		}
@@ -179,8 +179,8 @@ func (g *group) ready(i int) (never string, now bool) {
 	return "", now
 }
 
-// start starts a container's command. It returns 1 where the command could not start and is to be tried again.
-func (g *group) start(i int) int {
+// start starts a container's command; one that cannot start has ended.
+func (g *group) start(i int) {
 	c := g.job.task.Containers[i]
 	if g.results[i].Started.IsZero() {
 		g.results[i].Started = time.Now().UTC()
@@ -189,11 +189,10 @@ func (g *group) start(i int) int {
 	if err != nil {
 		exit(&g.results[i], exitNotFound)
 		g.results[i].Message += ": " + err.Error()
-		return 0
+		return
 	}
 	g.pids[pid] = i
 	g.reaper.started()
-	return 0
 }
 
 func (g *group) spawn(c spec.Container) (int, error) {

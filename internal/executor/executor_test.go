@@ -328,7 +328,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	if time.Since(start) > 20*time.Second {
 		t.Error("it waited for them")
 	}
-	for _, pid := range strings.Fields(*r.Stdout) {
+	for pid := range strings.FieldsSeq(*r.Stdout) {
 		state := k.procState(t, pid)
 		if state != "" && state != "Z" {
 			t.Errorf("process %s is still there: %s", pid, state)

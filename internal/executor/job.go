@@ -47,9 +47,7 @@ func (j *job) fresh() spec.Result {
 	if err := j.enter(); err != nil {
 		return broken(err.Error(), false)
 	}
-	if err := j.placeMounts(); err != nil {
-		return broken(err.Error(), false)
-	}
+	j.placeMounts()
 	for _, folder := range j.task.Folders {
 		if err := j.owner().makeFolder(folder); err != nil {
 			return broken(fmt.Sprintf("make folder for the task: %v", err), false)
@@ -84,9 +82,7 @@ func (j *job) again(before spec.State) spec.Result {
 	if err := j.enter(); err != nil {
 		return broken(err.Error(), true)
 	}
-	if err := j.placeMounts(); err != nil {
-		return broken(err.Error(), true)
-	}
+	j.placeMounts()
 	result := end.result(j.task)
 	j.collect(&result)
 	j.removeLinks()

@@ -10,9 +10,9 @@ import (
 
 // placeMounts puts folders of the host at paths of the task. Without a sandbox that is a symbolic link, and only where
 // nothing lies already; the link is taken away again when the task has ended.
-func (j *job) placeMounts() error {
+func (j *job) placeMounts() {
 	if j.task.Sandbox != nil {
-		return nil // bound when the view was built
+		return // bound when the view was built
 	}
 	for _, m := range j.task.Mounts {
 		err := os.MkdirAll(filepath.Dir(m.Path), 0o777)
@@ -29,7 +29,6 @@ func (j *job) placeMounts() error {
 			j.warnings = append(j.warnings, fmt.Sprintf("volume at %s: %v", m.Path, err))
 		}
 	}
-	return nil
 }
 
 // removeLinks takes away the links of placeMounts.

@@ -12,7 +12,7 @@ func startsTwice(t *testing.T, s *suite) {
 	cmd := s.task(t, Behaviour{Wait: true})
 	s.start(t, cmd)
 	s.start(t, cmd)
-	s.sink.started(t, 1, 1)
+	s.sink.started(t, 1)
 	s.start(t, cmd)
 	s.world.Release(t, cmd.Path)
 	ends(t, s.sink.result(t, 1, 1), engine.SucceededPhase, 0)
@@ -40,11 +40,11 @@ func startsEnded(t *testing.T, s *suite) {
 func adopts(t *testing.T, s *suite) {
 	cmd := s.task(t, Behaviour{Wait: true, Print: "x"})
 	s.start(t, cmd)
-	s.sink.started(t, 1, 1)
+	s.sink.started(t, 1)
 	s.close(t)
 	s.open(t)
 	s.start(t, cmd)
-	s.sink.started(t, 1, 2)
+	s.sink.started(t, 2)
 	if _, ended := s.sink.count(1); ended != 0 {
 		t.Fatal("it ended before it was released")
 	}
@@ -60,7 +60,7 @@ func adopts(t *testing.T, s *suite) {
 func endsAlone(t *testing.T, s *suite) {
 	cmd := s.task(t, Behaviour{Wait: true, Files: map[string]string{"p": "7"}, Parameters: []string{"p"}})
 	s.start(t, cmd)
-	s.sink.started(t, 1, 1)
+	s.sink.started(t, 1)
 	s.close(t)
 	s.world.Release(t, cmd.Path)
 	s.open(t)
@@ -76,11 +76,11 @@ func endsAlone(t *testing.T, s *suite) {
 func stopsAdopted(t *testing.T, s *suite) {
 	cmd := s.task(t, Behaviour{Wait: true})
 	s.start(t, cmd)
-	s.sink.started(t, 1, 1)
+	s.sink.started(t, 1)
 	s.close(t)
 	s.open(t)
 	s.start(t, cmd)
-	s.sink.started(t, 1, 2)
+	s.sink.started(t, 2)
 	s.world.Began(t, cmd.Path)
 	s.stop(t, engine.StopTask{Node: 1, Path: cmd.Path})
 	ends(t, s.sink.result(t, 1, 1), engine.FailedPhase, 143)

@@ -159,7 +159,7 @@ func daemonIsReady(t *testing.T, s *suite) {
 	cmd := s.task(t, Behaviour{Wait: true})
 	cmd.Daemon = true
 	s.start(t, cmd)
-	if r := s.sink.started(t, 1, 1); !r.Ready || r.IP == "" {
+	if r := s.sink.started(t, 1); !r.Ready || r.IP == "" {
 		t.Errorf("running: %+v", r)
 	}
 	s.stop(t, engine.StopTask{Node: 1, Path: cmd.Path})

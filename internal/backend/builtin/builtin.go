@@ -101,7 +101,7 @@ func (b *Backend) Start(_ context.Context, run engine.Run, cmd engine.StartTask)
 	b.done.Go(func() {
 		defer cancel(nil)
 		b.sink.Tell(run.UID, engine.Event{Running: &engine.Running{Node: cmd.Node}})
-		result := b.carry(ctx, run, cmd)
+		result := b.carry(ctx, cmd)
 		if b.ctx.Err() != nil {
 			return
 		}
@@ -121,7 +121,7 @@ func (b *Backend) tell(run engine.Run, cmd engine.StartTask, result engine.Resul
 }
 
 // carry does the work of one task.
-func (b *Backend) carry(ctx context.Context, run engine.Run, cmd engine.StartTask) engine.Result {
+func (b *Backend) carry(ctx context.Context, cmd engine.StartTask) engine.Result {
 	if cmd.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, cmd.Timeout, fmt.Errorf("the task took longer than its timeout of %v", cmd.Timeout))

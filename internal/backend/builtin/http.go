@@ -107,8 +107,8 @@ func (b *Backend) client(r program.Request) (client *http.Client, done func()) {
 	if !r.InsecureSkipVerify {
 		return &own, func() {}
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one by the library's documentation
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	transport := http.DefaultTransport.(*http.Transport).Clone()      //nolint:forcetypeassert // it is one by the library's documentation
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the template asks for it (insecureSkipVerify)
 	own.Transport = transport
 	return &own, transport.CloseIdleConnections
 }

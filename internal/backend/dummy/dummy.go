@@ -87,15 +87,17 @@ func (w *World) Runs(runUID, path string) int {
 
 // Open gives a backend of this world.
 func (w *World) Open(sink Sink) backend.Backend {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	return &dummy{world: w, sink: sink, ctx: ctx, cancel: cancel, following: map[key]bool{}}
 }
+
+var errClosed = errors.New("closed")
 
 type dummy struct {
 	world  *World
 	sink   Sink
 	ctx    context.Context //nolint:containedctx // the backend's own lifetime
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
 	mu        sync.Mutex
@@ -107,7 +109,7 @@ func (d *dummy) Start(_ context.Context, run engine.Run, cmd engine.StartTask) e
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx.Err() != nil {
-		return errors.New("closed")
+		return errClosed
 	}
 	a, err := d.world.start(run, cmd)
 	if err != nil || d.following[id] {
@@ -243,7 +245,7 @@ func (d *dummy) Forget(_ context.Context, run engine.Run, path string) error {
 
 func (d *dummy) Close() error {
 	d.mu.Lock()
-	d.cancel()
+	d.cancel(errClosed)
 	d.mu.Unlock()
 	d.wg.Wait()
 	return nil

@@ -27,7 +27,6 @@ func passed(name string) bool {
 type environment struct {
 	names  []string
 	values map[string]string
-	dir    string // where relative folders of PATH begin
 }
 
 func (e *environment) set(name, value string) {

@@ -22,7 +22,7 @@ func (a *attempt) finish(r *spec.Result, err error) (*engine.Result, error) {
 		return nil, err
 	}
 	for _, w := range r.Warnings {
-		a.b.cfg.Log.Warn(w, "task", a.cmd.Path)
+		a.b.cfg.Log.Warn("the task ran, but", "task", a.cmd.Path, "warning", w)
 	}
 	out := &engine.Result{
 		Phase: engine.Phase(r.Phase), ExitCode: r.ExitCode, Message: r.Message, Started: r.Started,

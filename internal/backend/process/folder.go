@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,7 +80,7 @@ func removeAll(name string) error {
 		return nil
 	})
 	if err := os.RemoveAll(name); err != nil {
-		return fmt.Errorf("%w (and %v)", err, walk)
+		return errors.Join(err, walk)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func findCgroups(own, mountinfo string) (*cgroups, error) {
 		case ok && m.kind == "cgroup2":
 			mounted[""] = m.path
 		case ok && m.kind == "cgroup":
-			for _, controller := range strings.Split(m.super, ",") {
+			for controller := range strings.SplitSeq(m.super, ",") {
 				mounted[controller] = m.path
 			}
 		}
@@ -62,7 +62,7 @@ func findCgroups(own, mountinfo string) (*cgroups, error) {
 	for line := range strings.Lines(own) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, _ := strings.Cut(rest, ":")
-		for _, controller := range strings.Split(controllers, ",") {
+		for controller := range strings.SplitSeq(controllers, ",") {
 			folder := filepath.Join(mounted[controller], path)
 			switch {
 			case mounted[controller] == "":
@@ -82,7 +82,7 @@ func findCgroups(own, mountinfo string) (*cgroups, error) {
 	if mounted[""] == "" {
 		return nil, errors.New("no cgroups are mounted")
 	}
-	if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte("+memory +cpu"), 0); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte("+memory +cpu"), 0); err != nil { //nolint:gosec // a path of the kernel's own tables
 		return nil, fmt.Errorf("the memory controller cannot be handed on: %w (start sluice in a scope of its own: systemd-run --user --scope -p Delegate=yes)", err)
 	}
 	return &cgroups{unified: true, memory: folder, cpu: folder}, nil

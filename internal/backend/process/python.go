@@ -240,7 +240,10 @@ func lockFile(ctx context.Context, name string) (unlock func(), err error) {
 		return func() { _ = f.Close() }, nil
 	case <-ctx.Done():
 		// The lock comes some time, and goes with the file.
-		go func() { <-locked; _ = f.Close() }()
+		go func() {
+			err := <-locked
+			_ = errors.Join(err, f.Close()) // nobody is there to be told
+		}()
 		return nil, context.Cause(ctx)
 	}
 }

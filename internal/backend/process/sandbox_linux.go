@@ -115,7 +115,7 @@ func (v *sandbox) probe(cfg Config) (err error) {
 		return errors.New(result.Message)
 	}
 	for _, w := range result.Warnings {
-		cfg.Log.Debug(w)
+		cfg.Log.Debug("sandbox", "warning", w)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func TestQueue(t *testing.T) {
 			}
 			done <- err
 		}()
-		for q.length() == before { //nolint:revive // until it stands in the queue
+		for q.length() == before {
 		}
 		return done
 	}
@@ -164,8 +164,8 @@ func TestQueue(t *testing.T) {
 		t.Error(err)
 	}
 	select {
-	case <-three:
-		t.Fatal("the third did not wait")
+	case err := <-three:
+		t.Fatalf("the third did not wait: %v", err)
 	default:
 	}
 	q.leave()
