@@ -176,3 +176,24 @@ func TestRunIsTriedAgainFromItsFailure(t *testing.T) {
 		t.Errorf("d gave %v\n%s", got, w.picture())
 	}
 }
+
+// A template that calls itself twice has 2^100 calls within the depth that is allowed.
+func TestRecursionThatGrowsEnds(t *testing.T) {
+	p := &program.Program{
+		Name: "wf", Entry: program.Call{Template: ref("main")},
+		Templates: templates(&program.Template{Key: "local/main", Name: "main", Graph: &program.Graph{
+			Calls: []program.Call{{Name: "a", Template: ref("main")}, {Name: "b", Template: ref("main")}}, Stages: [][]int{{0, 1}},
+		}}),
+	}
+	w := newWorld(t, p)
+	w.start(engine.Run{MaxNodes: 1000})
+	if w.s.Phase != engine.FailedPhase || w.s.Len() > 1200 {
+		t.Errorf("%s with %d nodes", w.s.Phase, w.s.Len())
+	}
+	for n := range w.s.Nodes() {
+		if strings.Contains(n.Message, "has grown to 1000 nodes") {
+			return
+		}
+	}
+	t.Error("no node says why")
+}

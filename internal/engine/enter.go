@@ -159,6 +159,9 @@ func (x *step) commit(parent *Node, p *plan) *Node {
 		if depth := x.depth(parent); depth > x.s.Run.MaxDepth {
 			p.err = fmt.Errorf("the workflow calls templates more than %d deep: does its recursion end?", x.s.Run.MaxDepth)
 		}
+		if x.s.Len() >= x.mostNodes() {
+			p.err = fmt.Errorf("the run has grown to %d nodes: does its recursion end?", x.s.Len())
+		}
 	}
 	switch {
 	case p.err != nil:
@@ -192,6 +195,14 @@ func (x *step) commit(parent *Node, p *plan) *Node {
 	n.Inputs = p.inputs
 	x.begin(n)
 	return n
+}
+
+// mostNodes is where a run stops growing.
+func (x *step) mostNodes() int {
+	if n := x.s.Run.MaxNodes; n > 0 {
+		return n
+	}
+	return defaultNodes
 }
 
 // add makes a node under its parent (nil: of the run itself).

@@ -48,6 +48,8 @@ type Run struct {
 	Hooks []Hook `json:"hooks,omitempty"`
 	// MaxDepth bounds recursion; 0 is 100, as Argo.
 	MaxDepth int `json:"maxDepth,omitempty"`
+	// MaxNodes bounds what templates that call themselves several times grow to; 0 is a million.
+	MaxNodes int `json:"maxNodes,omitempty"`
 }
 
 // Hook is what the engine needs to know of a registered task hook; how it is reached is the dispatcher's business.

@@ -11,6 +11,9 @@ import (
 // defaultDepth bounds recursion as Argo does.
 const defaultDepth = 100
 
+// defaultNodes keeps a run that grows without end from taking the machine's memory.
+const defaultNodes = 1_000_000
+
 // start begins the run: parameters, deadline, locks, then the entry call.
 func (x *step) start(run Run) {
 	s, p := x.s, x.m.program
