@@ -68,10 +68,13 @@ func outcome(s *engine.State) error {
 	return nil
 }
 
-// failureText says why a run failed: by the first task that did, else in its own words.
+// failureText says why a run failed: by the first task that did and was not made good, else in its own words.
 func failureText(s *engine.State) string {
+	if s.Shutdown != "" && s.Message != "" {
+		return s.Message // what it was doing did not fail by itself
+	}
 	for n := range s.Nodes() {
-		if n.Kind == engine.Leaf && n.Phase.Bad() && n.Message != "" && !n.Dropped && n.ID != s.Root {
+		if (n.Kind == engine.Leaf || n.Kind == engine.AbsentNode) && n.Message != "" && n.ID != s.Root && failsAll(s, n) {
 			return n.Path + ": " + n.Message
 		}
 	}
@@ -79,6 +82,16 @@ func failureText(s *engine.State) string {
 		return s.Message
 	}
 	return string(s.Phase)
+}
+
+// failsAll says whether a node failed together with all that is around it: another attempt may have succeeded.
+func failsAll(s *engine.State, n *engine.Node) bool {
+	for ; n != nil; n = s.Node(n.Parent) {
+		if !n.Phase.Bad() {
+			return false
+		}
+	}
+	return true
 }
 
 func firstLine(s string) string {
