@@ -11,7 +11,7 @@ trap 'rm -f "$results"' EXIT
 git ls-files '*_test.go' | xargs grep -l '^func Fuzz' | while read -r file; do
 	sed -n "s#^func \(Fuzz[A-Za-z0-9_]*\)(.*#$(dirname "$file") \1#p" "$file"
 done | xargs -n 2 -P "$(nproc 2>/dev/null || echo 2)" sh -c '
-	out=$($GO test -run "^\$" -fuzz "^$1\$" -fuzztime "$FUZZTIME" -parallel 1 "./$0" 2>&1)
+	out=$($GO test -run "^\$" -fuzz "^$1\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 20x -parallel 1 "./$0" 2>&1)
 	code=$?
 	printf "== %s %s\n%s\n" "$0" "$1" "$out"
 	echo "$code" >>"$results"

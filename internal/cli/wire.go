@@ -147,7 +147,7 @@ func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 		return nil, err
 	}
 	others := builtin.New(builtin.Config{
-		Eval: e.manifest.eval, Secrets: e.manifest.secrets, Artifacts: a.artifactOptions(e.manifest),
+		Home: a.home, Eval: e.manifest.eval, Secrets: e.manifest.secrets, Artifacts: a.artifactOptions(e.manifest),
 	}, sink)
 	return backend.ByKind(containers, others), nil
 }
