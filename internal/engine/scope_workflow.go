@@ -46,6 +46,11 @@ func (sc *scope) workflow(path []string) (any, expr.Presence) {
 		return labelled(s.Run.Annotations, rest)
 	case "outputs":
 		return sc.workflowOutputs(rest)
+	}
+	if len(rest) > 0 { // forms of a time (creationTimestamp.Y) are the language's business
+		return nil, expr.Absent
+	}
+	switch path[0] {
 	case "creationTimestamp":
 		return s.Run.Created, expr.Present
 	case "scheduledTime":
@@ -53,11 +58,6 @@ func (sc *scope) workflow(path []string) (any, expr.Presence) {
 			return nil, expr.Absent
 		}
 		return stamp(*s.Run.Scheduled), expr.Present
-	}
-	if len(rest) > 0 {
-		return nil, expr.Absent
-	}
-	switch path[0] {
 	case "name":
 		return s.Run.Name, expr.Present
 	case "namespace":
