@@ -3,7 +3,6 @@ package argo
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -91,16 +90,10 @@ func (j *projector) id(path string) string {
 	if id, ok := j.ids[path]; ok {
 		return id
 	}
-	run := j.s.Run.Name
-	id := run
-	if path != run {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(path))
-		base := fmt.Sprintf("%s-%d", run, h.Sum32())
-		id = base
-		for i := 1; j.taken[id] != ""; i++ {
-			id = fmt.Sprintf("%s-%d", base, i)
-		}
+	base := program.NodeID(j.s.Run.Name, path)
+	id := base
+	for i := 1; j.taken[id] != ""; i++ {
+		id = fmt.Sprintf("%s-%d", base, i)
 	}
 	j.ids[path], j.taken[id] = id, path
 	return id

@@ -113,8 +113,14 @@ func (a *app) newRun(m *manifest, sub store.Submission, opts options, file strin
 		return run, start, usageError{fmt.Errorf("%s: %w", file, err)}
 	}
 	run.Labels = start.Run.Labels
+	if at, err := time.Parse(time.RFC3339, start.Run.Annotations[scheduledTime]); err == nil {
+		start.Run.Scheduled = &at
+	}
 	return run, start, nil
 }
+
+// scheduledTime is the annotation by which a workflow says for when it was scheduled, as Argo's cron controller writes it.
+const scheduledTime = "workflows.argoproj.io/scheduled-time"
 
 // suffix is what makes a generated name unique, of the letters that Kubernetes uses for it.
 func suffix() string {

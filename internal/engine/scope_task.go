@@ -71,7 +71,9 @@ func (sc *scope) taskOf(g *Node, call int, path []string) (any, expr.Presence) {
 
 func (sc *scope) taskField(n *Node, field string) (any, expr.Presence) {
 	switch field {
-	case "id", "path":
+	case "id":
+		return program.NodeID(sc.x.s.Run.Name, n.Path), expr.Present
+	case "path":
 		return n.Path, expr.Present
 	case "name":
 		return n.call.Name, expr.Present

@@ -15,9 +15,7 @@ func PodName(run, template, path string) string {
 	if path == run {
 		return run
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(path))
-	hash := fmt.Sprintf("%d", h.Sum32())
+	hash := fmt.Sprintf("%d", pathHash(path))
 	prefix := run
 	if template != "" {
 		prefix += "-" + template
@@ -26,4 +24,19 @@ func PodName(run, template, path string) string {
 		prefix = prefix[:maxPrefix]
 	}
 	return prefix + "-" + hash
+}
+
+// NodeID is the ID that Argo gives the node of a path: the run's name for the entry itself, else that and the path's hash.
+// Two paths of a large run may share one.
+func NodeID(run, path string) string {
+	if path == run {
+		return run
+	}
+	return fmt.Sprintf("%s-%d", run, pathHash(path))
+}
+
+func pathHash(path string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(path))
+	return h.Sum32()
 }

@@ -22,3 +22,11 @@ func TestPodName(t *testing.T) {
 		}
 	}
 }
+
+func TestNodeID(t *testing.T) {
+	for path, want := range map[string]string{"wf": "wf", "wf[0].a": "wf-3986212215", "wf.a": "wf-2962115457"} {
+		if got := NodeID("wf", path); got != want {
+			t.Errorf("the ID of %s is %s, want %s", path, got, want)
+		}
+	}
+}
