@@ -39,7 +39,7 @@ func openSandbox(cfg Config) (*sandbox, error) {
 		}
 	}
 	if err == nil {
-		v.layers = withFresh(v.layers, temporary, append(folders(cfg), cfg.Home))
+		v.layers = withFresh(v.layers, temporary, folders(cfg))
 		if err = v.probe(cfg); err != nil {
 			// The folder's file system cannot take what tasks write, as inside most containers; memory always can.
 			v.memory = true
@@ -59,7 +59,7 @@ func openSandbox(cfg Config) (*sandbox, error) {
 	return nil, nil
 }
 
-// folders are those where tasks find programs and libraries.
+// folders are those where tasks find programs and libraries, and our own.
 func folders(cfg Config) []string {
 	list := slices.Clone(cfg.ExtraPath)
 	for _, v := range cfg.Env {
@@ -74,6 +74,13 @@ func folders(cfg Config) []string {
 	for _, folder := range slices.Clone(list) {
 		if filepath.Base(folder) == "bin" {
 			list = append(list, filepath.Dir(folder))
+		}
+	}
+	list = append(list, cfg.Home, filepath.Join(cfg.Home, "envs"), filepath.Join(cfg.Home, "artifacts"))
+	// Any of them may be a link to where it really is.
+	for _, folder := range slices.Clone(list) {
+		if place, err := filepath.EvalSymlinks(folder); err == nil && place != folder {
+			list = append(list, place)
 		}
 	}
 	// What lies above comes first, so that nothing is placed twice.
