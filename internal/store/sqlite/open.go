@@ -47,7 +47,7 @@ func OpenDB(ctx context.Context, path string) (*DB, error) {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
 	write.SetMaxOpenConns(1)
-	if err := write.PingContext(ctx); err != nil {
+	if err := connect(ctx, write, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), write.Close())
 	}
 	read, err := sql.Open("sqlite", dsn(path, "deferred")+"&_pragma=query_only(1)")
@@ -56,6 +56,16 @@ func OpenDB(ctx context.Context, path string) (*DB, error) {
 	}
 	read.SetMaxOpenConns(4)
 	return &DB{Write: write, Read: read, path: path}, nil
+}
+
+// connect makes the first connection. Processes that start at once take turns: SQLite does not wait when a new file
+// changes to WAL, it says at once that the file is locked.
+func connect(ctx context.Context, db *sql.DB, path string) error {
+	turn, err := filelock.Wait(path+".migrate", "another process to open the database")
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.PingContext(ctx), turn.Release())
 }
 
 func dsn(path, lock string) string {
