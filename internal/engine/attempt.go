@@ -31,6 +31,10 @@ func (x *step) nextAttempt(n *Node) {
 		x.conclude(n, Result{Phase: FailedPhase, Message: why})
 		return
 	}
+	if x.s.Len() >= x.mostNodes() {
+		x.conclude(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("the workflow has %d nodes already: do its retries end?", x.s.Len())})
+		return
+	}
 	suffix := fmt.Sprintf("(%d)", n.Attempt)
 	p := plan{
 		call: n.call, site: site{From: fromParent, Template: n.site.Template}, path: n.Path + suffix, name: n.Name + suffix,
@@ -59,7 +63,7 @@ func (x *step) attemptBefore(n *Node, i int) *Node {
 // again says whether a result of an attempt is followed by another, after how long, and if not, why.
 func (x *step) again(n *Node, a *Node, r *Result) (bool, time.Duration, string) {
 	retry := x.policy(n)
-	if retry == nil || !r.Phase.Bad() || x.refused(n, n.Exit) != "" {
+	if retry == nil || !r.Phase.Bad() || a.work.Broken || x.refused(n, n.Exit) != "" {
 		return false, 0, ""
 	}
 	sc := x.leafScope(a)
@@ -195,7 +199,7 @@ func (x *step) attemptDone(n, a *Node) {
 // attempt. The attempt keeps the identity under which the backend knows it.
 func (x *step) asAttempt(n *Node) {
 	if n.Kind == RetryNode { // a hook of the workflow asked: the attempts that there are go on
-		n.work.Again, n.work.Result, n.work.Hook = false, nil, 0
+		n.work.Again, n.work.Granted, n.work.Result, n.work.Hook = false, false, nil, 0
 		n.Outputs, n.ExitCode, n.Message = Outputs{}, nil, ""
 		x.nextAttempt(n)
 		return
@@ -235,7 +239,7 @@ func (x *step) asAttempt(n *Node) {
 func parseDuration(text string) (time.Duration, error) {
 	t := strings.TrimSpace(text)
 	if v, err := strconv.ParseFloat(t, 64); err == nil {
-		if v < 0 || v > 1e9 {
+		if !(v >= 0 && v <= 1e9) { // neither is "nan"
 			return 0, fmt.Errorf("duration %s is out of range", brief(text))
 		}
 		return time.Duration(v * float64(time.Second)), nil

@@ -279,6 +279,7 @@ func (x *step) lock(n *Node) {
 func (x *step) locked(n *Node) {
 	n.Message = ""
 	n.Stage = StagePre
+	n.work.At, n.work.Seed = x.now, x.draw()
 	x.askNext(n)
 }
 

@@ -38,7 +38,11 @@ func (x *step) conclude(n *Node, r Result) {
 func (x *step) decideRetry(n *Node) {
 	parent := x.s.Node(n.Parent)
 	if n.site.From != fromParent || parent == nil || parent.Kind != RetryNode {
-		n.work.Again = false
+		n.work.Again = n.work.Granted && n.work.Result.Phase.Bad()
+		return
+	}
+	if n.work.Granted && n.work.Result.Phase.Bad() {
+		n.work.Again = true
 		return
 	}
 	var d time.Duration

@@ -91,7 +91,6 @@ func (x *step) enterGraph(n *Node) {
 	n.Phase, n.Stage = RunningPhase, StageRun
 	x.s.touch(n)
 	x.watch(n, string(RunningPhase))
-	n.work.At, n.work.Seed = x.now, x.draw()
 	if err := x.startDeadline(n); err != nil {
 		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
 		return
@@ -305,7 +304,8 @@ func (x *step) endGraph(n *Node, sh *shape) {
 func (x *step) finishGraph(n *Node, phase Phase, message string) {
 	for _, id := range n.work.Daemons {
 		if d := x.live(id); d != nil {
-			x.emit(StopTask{Node: id, Path: d.identity(), Message: "the graph that called the daemon has ended"})
+			d.work.Stopping = "the graph that called the daemon has ended"
+			x.emit(StopTask{Node: id, Path: d.identity(), Message: d.work.Stopping})
 		}
 	}
 	r := Result{Phase: phase, Message: message}

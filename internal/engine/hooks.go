@@ -257,7 +257,12 @@ func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 		n.CacheHit = &hit
 	}
 	if a.Inputs != nil {
-		n.Inputs = n.Inputs.with(a.Inputs)
+		inputs, err := x.replacedInputs(n, a.Inputs)
+		if err != nil {
+			x.conclude(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, err)})
+			return
+		}
+		n.Inputs = inputs
 	}
 	switch a.Decision {
 	case DecideReuse:
@@ -268,6 +273,8 @@ func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 		r := Result{Phase: SucceededPhase, Outputs: out, Reused: true, Message: a.Message}
 		if missing := x.missingOutput(n, &out); missing != "" {
 			r = Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: reuse without %s, which template %s declares", h.Name, missing, n.template.Name)}
+		} else if n.Kind == Leaf {
+			x.replacedOutputs(n, h, &r)
 		}
 		x.conclude(n, r)
 	case DecideSkip:
@@ -341,11 +348,42 @@ func (x *step) postAnswered(n *Node, h *Hook, hc *HookCall) {
 	default:
 		if a.Outputs != nil {
 			r.Outputs = r.Outputs.with(a.Outputs)
+			if n.Kind == Leaf {
+				x.replacedOutputs(n, h, r)
+				n.Message = r.Message
+			}
 			n.Outputs = r.Outputs
 		}
 	}
 	w.Hook--
 	x.postNext(n)
+}
+
+// replacedInputs are a node's inputs where a hook replaced some: they must be what the template takes.
+func (x *step) replacedInputs(n *Node, r *Inputs) (Inputs, error) {
+	in := n.Inputs.with(r)
+	for i := range n.template.Inputs.Parameters {
+		d := &n.template.Inputs.Parameters[i]
+		if _, ok := r.Parameters[d.Name]; !ok {
+			continue
+		}
+		v, err := x.accept(d, in.Parameters[d.Name])
+		if err != nil {
+			return in, fmt.Errorf("input %q: %w", d.Name, err)
+		}
+		in.Parameters[d.Name] = v
+	}
+	return in, nil
+}
+
+// replacedOutputs brings outputs that a hook gave into the form of the declared ones; what cannot be is an Error.
+func (x *step) replacedOutputs(n *Node, h *Hook, r *Result) {
+	r.Outputs.Parameters = maps.Clone(r.Outputs.Parameters)
+	before := r.Phase
+	x.leafOutputs(n, r)
+	if r.Phase != before {
+		r.Message, r.Reused = fmt.Sprintf("hook %s: %s", h.Name, r.Message), false
+	}
 }
 
 // changeResult replaces a node's result and decides anew whether another attempt follows.
@@ -372,7 +410,7 @@ func (x *step) retryForHook(n *Node, h *Hook) {
 	}
 	if *reviews < most && x.refused(parent, n.Exit) == "" {
 		*reviews++
-		w.Again, w.Why = true, ""
+		w.Again, w.Granted, w.Why = true, true, ""
 	}
 }
 

@@ -37,13 +37,28 @@ func (x *step) freeSlot(n *Node) {
 		return
 	}
 	owner.Active--
-	for len(owner.Queue) > 0 && int64(owner.Active) < limit {
-		next := x.live(owner.Queue[0])
-		owner.Queue = owner.Queue[1:]
+	x.freed = append(x.freed, freed{owner, limit})
+}
+
+// freed is a limit under which a place has become free.
+type freed struct {
+	owner *work
+	limit int64
+}
+
+// fillSlots starts what waits under a limit, in order.
+func (x *step) fillSlots(f freed) {
+	for len(f.owner.Queue) > 0 && int64(f.owner.Active) < f.limit {
+		next := x.live(f.owner.Queue[0])
+		f.owner.Queue = f.owner.Queue[1:]
 		if next == nil || next.Stage != StageSlot {
 			continue
 		}
-		owner.Active++
+		if why := x.refused(next, next.Exit); why != "" {
+			x.conclude(next, Result{Phase: FailedPhase, Message: why})
+			continue
+		}
+		f.owner.Active++
 		next.work.Slotted = true
 		x.lock(next)
 	}
@@ -71,7 +86,7 @@ func (x *step) failFast(n *Node) {
 // upstream, what never began leaves no node.
 func (x *step) dropQueue(graph, loop *Node) {
 	for _, owner := range []*Node{graph, loop} {
-		if owner == nil || owner.work == nil {
+		if owner == nil || owner.work == nil || len(owner.work.Queue) == 0 {
 			continue
 		}
 		queue := owner.work.Queue
@@ -111,7 +126,7 @@ func (x *step) freePlace(n *Node) {
 	}
 	n.work.Placed = false
 	x.s.own.Active--
-	x.fillPlaces()
+	x.placeFree = true
 }
 
 // fillPlaces starts leaves that wait for a place, in order.
@@ -121,6 +136,10 @@ func (x *step) fillPlaces() {
 		next := x.live(own.Queue[0])
 		own.Queue = own.Queue[1:]
 		if next == nil || next.Stage != StageSlot {
+			continue
+		}
+		if why := x.refused(next, next.Exit); why != "" {
+			x.conclude(next, Result{Phase: FailedPhase, Message: why})
 			continue
 		}
 		own.Active++

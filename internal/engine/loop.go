@@ -3,6 +3,9 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,7 +102,8 @@ func (x *step) sequence(q *program.Sequence, sc *scope) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var end int64
+	var size uint64 // items after the first
+	down := false
 	if q.Count != "" {
 		count, err := number("count", q.Count, 0)
 		if err != nil {
@@ -108,16 +112,20 @@ func (x *step) sequence(q *program.Sequence, sc *scope) ([]any, error) {
 		if count <= 0 {
 			return nil, nil
 		}
-		if count > maxItems {
-			return nil, fmt.Errorf("withSequence.count: %d items are more than %d", count, maxItems)
+		size = uint64(count) - 1
+		if start > math.MaxInt64-int64(min(size, maxItems)) {
+			return nil, fmt.Errorf("withSequence.start: %d is too large", start)
 		}
-		end = start + count - 1
-	} else if end, err = number("end", q.End, 0); err != nil {
-		return nil, err
-	}
-	size := end - start
-	if size < 0 {
-		size = -size
+	} else {
+		end, err := number("end", q.End, 0)
+		if err != nil {
+			return nil, err
+		}
+		if down = end < start; down {
+			size = uint64(start) - uint64(end)
+		} else {
+			size = uint64(end) - uint64(start)
+		}
 	}
 	if size >= maxItems {
 		return nil, fmt.Errorf("withSequence: more than %d items", maxItems)
@@ -127,15 +135,11 @@ func (x *step) sequence(q *program.Sequence, sc *scope) ([]any, error) {
 		format = "%d"
 	}
 	items := make([]any, 0, size+1)
-	add := func(i int64) { items = append(items, fmt.Sprintf(format, i)) }
-	if start <= end {
-		for i := start; i <= end; i++ {
-			add(i)
+	for k := range int64(size) + 1 {
+		if down {
+			k = -k
 		}
-	} else {
-		for i := start; i >= end; i-- {
-			add(i)
-		}
+		items = append(items, fmt.Sprintf(format, start+k))
 	}
 	return items, nil
 }
@@ -160,8 +164,8 @@ func (x *step) resolveTree(v any, sc *scope) (any, error) {
 		return out, nil
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for k, e := range v {
-			r, err := x.resolveTree(e, sc)
+		for _, k := range slices.Sorted(maps.Keys(v)) { // in one order, since each evaluation draws a seed
+			r, err := x.resolveTree(v[k], sc)
 			if err != nil {
 				return nil, err
 			}

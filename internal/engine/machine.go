@@ -143,18 +143,34 @@ type step struct {
 	seed     uint64
 	draws    uint64
 	commands []Command
-	ended    []*Node // nodes that are done and whose parents are still to be told, in order
+	// What is left to do for the event: nodes that are done and whose parents are still to be told, and limits under
+	// which a place is free, each in order.
+	ended     []*Node
+	freed     []freed
+	placeFree bool
 }
 
 func (x *step) emit(c Command) { x.commands = append(x.commands, c) }
 
-// drain tells parents of ended children until nothing more follows. A loop instead of recursion, since a chain of ten
+// drain tells parents of ended children, and starts what waited for a place, until nothing more follows. A loop instead of recursion, since a chain of ten
 // thousand skipped calls would be as many frames.
 func (x *step) drain() {
-	for len(x.ended) > 0 {
-		n := x.ended[0]
-		x.ended = x.ended[1:]
-		x.childDone(n)
+	for {
+		switch {
+		case len(x.ended) > 0:
+			n := x.ended[0]
+			x.ended = x.ended[1:]
+			x.childDone(n)
+		case len(x.freed) > 0:
+			f := x.freed[0]
+			x.freed = x.freed[1:]
+			x.fillSlots(f)
+		case x.placeFree:
+			x.placeFree = false
+			x.fillPlaces()
+		default:
+			return
+		}
 	}
 }
 

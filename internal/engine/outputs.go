@@ -24,6 +24,7 @@ func (x *step) places(n *Node) (artifactPlaces, map[string]string, error) {
 	places := make(artifactPlaces, len(n.template.Outputs.Artifacts))
 	paths := make(map[string]string, len(places))
 	sc := &scope{x: x, frame: n, item: n.Item}
+	sc.fixed = x.recorded(n, sc)
 	for _, d := range n.template.Outputs.Artifacts {
 		var err error
 		if hasTag(d.Path) {

@@ -1,7 +1,5 @@
 package engine
 
-import "time"
-
 // Outstanding gives the commands that have had no answer yet: what a runner must carry out (again) after it has loaded
 // a state. Carrying out one that was carried out before does no harm.
 func (m *Machine) Outstanding(s *State) []Command {
@@ -46,14 +44,12 @@ func (x *step) repeat(n *Node) {
 	if n.Stage != StageRun || n.Kind != Leaf || n.template.Suspend != nil {
 		return
 	}
-	x.now = w.At
 	if cmd, err := x.startTask(n); err == nil {
 		if !w.Deadline.IsZero() {
 			cmd.Timeout = w.Deadline.Sub(w.At)
 		}
 		x.emit(cmd)
 	}
-	x.now = time.Time{}
 	if w.Stopping != "" {
 		x.emit(StopTask{Node: n.ID, Path: n.identity(), Message: w.Stopping})
 	}

@@ -45,7 +45,7 @@ func (x *step) retryRun(e RetryRun) error {
 	}
 	s.touchRun()
 	if x.m.program.Deadline > 0 {
-		s.own.Deadline = x.now.Add(time.Duration(x.m.program.Deadline) * time.Second)
+		s.own.Deadline = x.now.Add(runDeadline(x.m.program))
 		x.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer}, At: s.own.Deadline})
 	}
 	s.Finished = time.Time{}

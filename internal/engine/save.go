@@ -116,21 +116,10 @@ func (n *Node) normalise() {
 	n.Outputs.normal()
 	if n.Item != nil {
 		v := normal(*n.Item)
-		if list, ok := asArtifacts(v); ok {
-			v = list
-		}
 		n.Item = &v
 	}
 	for i := range n.Hooks {
-		a := &n.Hooks[i].Answer
-		normalMap(a.Placeholders)
-		if a.Inputs != nil {
-			normalMap(a.Inputs.Parameters)
-			normalArtifacts(a.Inputs.Artifacts)
-		}
-		if a.Outputs != nil {
-			a.Outputs.normal()
-		}
+		n.Hooks[i].Answer.normal()
 	}
 	if n.work != nil && n.work.Result != nil {
 		n.work.Result.Outputs.normal()
@@ -180,6 +169,12 @@ func (m *Machine) rebind(s *State, n *Node, depth int) error {
 		return err
 	}
 	n.call = call
+	if n.Item != nil && call.Loop != nil && call.Loop.Artifacts {
+		if list, ok := asArtifacts(*n.Item); ok {
+			var item any = list
+			n.Item = &item
+		}
+	}
 	switch {
 	case n.site.Template != "":
 		if n.template = m.program.Templates[n.site.Template]; n.template == nil && call.Template.Inline == nil {

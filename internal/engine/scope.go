@@ -19,6 +19,8 @@ type scope struct {
 	own *Node
 	// status is what the node of a lifecycle expression, or the run, is said to be.
 	status string
+	// fixed gives the time and the seeds of evaluations that must come out the same each time they are made.
+	fixed *rendering
 	// last is the result that a retry policy decides about.
 	last *Result
 }
@@ -26,6 +28,9 @@ type scope struct {
 var _ expr.Scope = (*scope)(nil)
 
 func (x *step) env(sc *scope) expr.Env {
+	if sc.fixed != nil {
+		return sc.fixed.env()
+	}
 	return expr.Env{Scope: sc, Now: x.now, Seed: x.draw()}
 }
 
@@ -48,7 +53,16 @@ func (x *step) leafScope(n *Node) *scope {
 	if n.Kind == GraphNode {
 		sc.graph = n
 	}
+	sc.fixed = x.recorded(n, sc)
 	return sc
+}
+
+// recorded evaluates with the time and seed that a node has kept; nil before it has.
+func (x *step) recorded(n *Node, sc *scope) *rendering {
+	if n.work == nil || n.work.At.IsZero() {
+		return nil
+	}
+	return &rendering{x: x, sc: sc, seed: n.work.Seed, now: n.work.At}
 }
 
 // callScope is what the call that a node stands for sees.
@@ -322,6 +336,12 @@ func (sc *scope) hook(path []string) (any, expr.Presence) {
 	}
 	for n := start; n != nil; n = sc.x.s.Node(n.Parent) {
 		if v, p := hookValue(n, path); p == expr.Present {
+			return v, p
+		}
+	}
+	// Exit handlers stand beside the root, which the hooks of the workflow were asked about.
+	if root := sc.x.s.Node(sc.x.s.Root); root != nil && start != nil {
+		if v, p := hookValue(root, path); p == expr.Present {
 			return v, p
 		}
 	}

@@ -28,7 +28,7 @@ func (x *step) start(run Run) {
 		return
 	}
 	if p.Deadline > 0 {
-		s.own.Deadline = x.now.Add(time.Duration(p.Deadline) * time.Second)
+		s.own.Deadline = x.now.Add(runDeadline(p))
 		x.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer}, At: s.own.Deadline})
 	}
 	if len(p.Locks) > 0 {
@@ -183,4 +183,9 @@ func (x *step) abandon(message string) {
 	x.shutdown(Shutdown{Terminate: true, Message: message})
 	x.drain()
 	x.endRun(ErrorPhase, message)
+}
+
+// runDeadline is the run's deadline as a duration, at most a billion seconds.
+func runDeadline(p *program.Program) time.Duration {
+	return time.Duration(min(p.Deadline, 1_000_000_000)) * time.Second
 }

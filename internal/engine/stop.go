@@ -193,6 +193,7 @@ func (x *step) fired(t Timer) {
 		if t.Kind == DeadlineTimer && !own.Deadline.IsZero() && !x.now.Before(own.Deadline) && !x.s.Phase.Ended() {
 			own.Deadline = time.Time{}
 			own.Expired = true
+			x.s.Suspended = false // the exit handler is to run
 			x.stopRun("Max duration limit exceeded", false)
 		}
 		return

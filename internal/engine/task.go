@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -13,7 +14,6 @@ type artifactMap = map[string][]program.Artifact
 // launch starts a leaf's task.
 func (x *step) launch(n *Node) {
 	w := n.work
-	w.At, w.Seed = x.now, x.draw()
 	n.Stage = StageRun
 	x.s.touch(n)
 	if n.template.Suspend != nil {
@@ -22,10 +22,12 @@ func (x *step) launch(n *Node) {
 	}
 	cmd, err := x.startTask(n)
 	if err != nil {
+		w.Broken = true
 		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
 		return
 	}
 	if err := x.startDeadline(n); err != nil {
+		w.Broken = true
 		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
 		return
 	}
@@ -158,8 +160,8 @@ func (r *rendering) labels(m map[string]string) (map[string]string, error) {
 		return m, nil
 	}
 	out := make(map[string]string, len(m))
-	for k, v := range m {
-		t, err := r.text(v)
+	for _, k := range slices.Sorted(maps.Keys(m)) { // in one order, since each evaluation draws a seed
+		t, err := r.text(m[k])
 		if err != nil {
 			return nil, fmt.Errorf("label %s: %w", k, err)
 		}
@@ -205,6 +207,10 @@ func (x *step) taskFinished(e Finished) {
 		}
 		n.Stage, n.Finished = StageDone, x.now
 		x.cancelTimers(n)
+		if n.work.Locked {
+			n.work.Locked = false
+			x.emit(ReleaseLocks{Node: n.ID, Path: n.Path})
+		}
 		x.s.touch(n)
 		return
 	}
@@ -216,6 +222,7 @@ func (x *step) taskFinished(e Finished) {
 	if why := n.work.Stopping; why != "" && r.Phase != SucceededPhase {
 		r.Phase, r.Message = FailedPhase, why
 	}
+	r.Outputs.Parameters = maps.Clone(r.Outputs.Parameters) // the event is kept as it was told
 	x.leafOutputs(n, &r)
 	x.conclude(n, r)
 }

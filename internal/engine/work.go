@@ -62,6 +62,10 @@ type work struct {
 	Again bool          `json:"again,omitempty"`
 	Wait  time.Duration `json:"wait,omitempty"`
 	Why   string        `json:"why,omitempty"`
+	// Broken says that the attempt could not even be started: another could not either. Granted that a Post hook's wish
+	// for another attempt was granted.
+	Broken  bool `json:"broken,omitempty"`
+	Granted bool `json:"granted,omitempty"`
 	// Reviews counts retries that Post hooks asked for.
 	Reviews int `json:"reviews,omitempty"`
 

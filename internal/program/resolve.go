@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -162,7 +163,7 @@ func resolveKeys(v any, text func(string) (string, error)) (any, error) {
 		}
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for k := range v {
+		for _, k := range slices.Sorted(maps.Keys(v)) { // in one order, since texts may draw random values
 			key, err := text(k)
 			if err != nil {
 				return nil, err
@@ -216,7 +217,7 @@ func resolveValue(v any, text func(string) (string, error)) (any, error) {
 		return out, nil
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for k := range v {
+		for _, k := range slices.Sorted(maps.Keys(v)) { // in one order, since texts may draw random values
 			r, err := resolveValue(v[k], text)
 			if err != nil {
 				return nil, err
