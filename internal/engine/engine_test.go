@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -196,4 +197,119 @@ func TestRecursionThatGrowsEnds(t *testing.T) {
 		}
 	}
 	t.Error("no node says why")
+}
+
+// looped is one loop whose items run one at a time and stop at the first failure.
+func looped(items ...any) *program.Program {
+	t := task("t", "m")
+	t.Task.Containers[0].Args = []string{"{{inputs.parameters.m}}"}
+	g := &program.Template{Key: "local/main", Name: "main", Parallelism: 1, Graph: &program.Graph{FailFast: true, Calls: []program.Call{{
+		Name: "work", Template: ref("t"), Loop: &program.Loop{Items: items},
+		Arguments: program.Arguments{Parameters: []program.Argument{{Name: "m", From: program.Binding{Text: text("{{item}}")}}}},
+	}}}}
+	return &program.Program{Language: "argo", Name: "wf", Templates: templates(t, g), Entry: program.Call{Template: ref("main")}}
+}
+
+func TestARetryRunsWhatFailFastTookBack(t *testing.T) {
+	w := newWorld(t, looped("a", "b", "c", "d"))
+	bad := true
+	w.outcome = func(cmd engine.StartTask) engine.Result {
+		if bad && cmd.Body.Containers[0].Args[0] == "b" {
+			return engine.Result{Phase: engine.FailedPhase}
+		}
+		return echo(cmd)
+	}
+	w.start(engine.Run{})
+	w.run(nil)
+	if w.s.Phase != engine.FailedPhase || len(w.started) != 2 {
+		t.Fatalf("before: started %v\n%s", w.started, w.picture())
+	}
+	bad = false
+	w.step(engine.Event{RetryRun: &engine.RetryRun{}})
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase || len(w.node("wf.work").Children) != 4 {
+		t.Fatalf("after: started %v\n%s", w.started, w.picture())
+	}
+	for _, item := range []string{"wf.work(0:a)", "wf.work(1:b)", "wf.work(2:c)", "wf.work(3:d)"} {
+		if w.phase(item) != engine.SucceededPhase {
+			t.Errorf("%s is %s", item, w.phase(item))
+		}
+	}
+}
+
+func TestSequencesAtTheEdges(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		seq  program.Sequence
+		want []string
+		bad  bool
+	}{
+		{name: "down", seq: program.Sequence{Start: "2", End: "0"}, want: []string{"2", "1", "0"}},
+		{name: "one", seq: program.Sequence{Start: "5", End: "5"}, want: []string{"5"}},
+		{name: "none", seq: program.Sequence{Count: "0"}},
+		{name: "the last number", seq: program.Sequence{Start: "9223372036854775806", End: "9223372036854775807"}, want: []string{"9223372036854775806", "9223372036854775807"}},
+		{name: "past the last number", seq: program.Sequence{Start: "9223372036854775805", Count: "5"}, bad: true},
+		{name: "everything", seq: program.Sequence{Start: "-9223372036854775808", End: "9223372036854775807"}, bad: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := looped()
+			p.Templates["local/main"].Graph.Calls[0].Loop = &program.Loop{Sequence: &c.seq}
+			w := newWorld(t, p)
+			var got []string
+			w.outcome = func(cmd engine.StartTask) engine.Result {
+				got = append(got, cmd.Body.Containers[0].Args[0])
+				return echo(cmd)
+			}
+			w.start(engine.Run{})
+			w.run(nil)
+			if w.s.Phase.Bad() != c.bad {
+				t.Fatalf("phase %s: %s", w.s.Phase, w.picture())
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// What a hook gives must be what the template declares, as what a task gives must.
+func TestReusedOutputsHaveTheirTypes(t *testing.T) {
+	p := diamond()
+	p.Templates["local/t"].Outputs.Parameters[0].Type = program.Integer
+	w := newWorld(t, p)
+	w.answer = func(c engine.AskHook) engine.Answered {
+		return engine.Answered{Answer: engine.Answer{Decision: engine.DecideReuse, Outputs: &engine.Outputs{Parameters: map[string]any{"o": []any{"x"}}}}}
+	}
+	w.start(hooked(engine.Hook{Name: "h", Pre: true, Task: true}))
+	w.run(nil)
+	if got := w.node("wf.a"); got.Phase != engine.ErrorPhase && got.Outputs.Parameters["o"] != `["x"]` {
+		t.Errorf("got %s %v", got.Phase, got.Outputs.Parameters)
+	}
+}
+
+// Events say the same after they were written and read, and steps leave them as they were told.
+func TestEventsAreKeptAsTheyWereTold(t *testing.T) {
+	e := engine.Event{Finished: &engine.Finished{Node: 1, Result: engine.Result{
+		Phase: engine.SucceededPhase, Outputs: engine.Outputs{Parameters: map[string]any{"big": int64(9007199254740993), "list": []any{int64(1), 0.5}}},
+	}}}
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back engine.Event
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(e, back); d != "" {
+		t.Errorf("(-told +read):\n%s", d)
+	}
+	w := newWorld(t, diamond())
+	w.start(engine.Run{})
+	told := map[string]any{"other": "x"}
+	w.step(engine.Event{Finished: &engine.Finished{Node: w.node("wf.a").ID, Result: engine.Result{
+		Phase: engine.SucceededPhase, Outputs: engine.Outputs{Parameters: told},
+	}}})
+	if d := cmp.Diff(map[string]any{"other": "x"}, told); d != "" {
+		t.Errorf("the event was changed:\n%s", d)
+	}
 }

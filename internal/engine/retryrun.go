@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -89,6 +90,7 @@ func (r *retrier) again(n *Node) NodeID {
 		return n.ID
 	case LoopNode:
 		r.reopen(n)
+		n.Children = append(n.Children, r.lost(n)...)
 		for _, id := range n.Children {
 			if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
 				n.work.Open++
@@ -96,8 +98,13 @@ func (r *retrier) again(n *Node) NodeID {
 				n.work.Succeeded++
 			}
 		}
-		for _, id := range append([]NodeID(nil), n.Children...) {
-			if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
+		for _, id := range slices.Clone(n.Children) {
+			c := x.s.Node(id)
+			switch {
+			case c.Hooked || !r.wanted(c):
+			case c.Kind == AbsentNode:
+				r.item(n, c)
+			default:
 				r.again(c)
 			}
 		}
@@ -109,6 +116,27 @@ func (r *retrier) again(n *Node) NodeID {
 		return n.ID
 	}
 	return r.fresh(n)
+}
+
+// lost are the children of a node that failFast took back before they began.
+func (r *retrier) lost(n *Node) []NodeID {
+	var ids []NodeID
+	for _, c := range r.x.s.nodes[1:] {
+		if c.Parent == n.ID && c.Dropped && c.Phase == OmittedPhase && c.Kind != AbsentNode && !c.Hooked {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// item plans an item of a loop again that could not be run.
+func (r *retrier) item(loop, old *Node) {
+	p := plan{
+		call: old.call, site: site{From: fromParent}, path: old.Path, name: old.Name, item: old.Item, index: old.Index, exit: old.Exit,
+	}
+	r.x.resolve(r.x.callScope(loop).withItem(old.Item), &p)
+	r.drop(loop, old)
+	r.x.commit(loop, &p)
 }
 
 // reopen makes a done group run again.
@@ -132,6 +160,12 @@ func (r *retrier) fresh(n *Node) NodeID {
 		return 0
 	}
 	r.dropCalls(n)
+	if parent := x.s.Node(n.Parent); n.Dropped && parent != nil {
+		n.Dropped = false
+		if !slices.Contains(parent.Children, n.ID) {
+			parent.Children = append(parent.Children, n.ID)
+		}
+	}
 	n.Identity = x.regenerated(n.Path)
 	n.work = &work{}
 	n.Phase, n.Stage, n.Message, n.Reused, n.CacheHit = Pending, "", "", false, nil
@@ -265,6 +299,7 @@ func (r *retrier) rounds(n *Node) {
 		return
 	}
 	r.reopen(round)
+	round.Children = append(round.Children, r.lost(round)...)
 	var todo []*Node
 	for _, id := range round.Children {
 		if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
