@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,7 +65,7 @@ func (s *submitFlags) add(c *cobra.Command) {
 	f.Var(&choice{to: &s.Runtime, of: []string{"process", "docker", "podman"}}, "runtime", "what tasks run in: process, or podman or docker for containers of their own images, see docs/runtimes.md (default process)")
 	f.Var(&choice{to: &s.Sandbox, of: []string{"auto", "on", "off"}}, "sandbox", "a copy-on-write view of the machine for each task: auto, on or off (default auto)")
 	f.BoolVar(&s.Limits, "limits", false, "enforce the CPU and memory limits that the manifest declares")
-	f.Int64Var(&s.Parallelism, "parallelism", 0, "how many tasks may run at once, in place of the manifest's (0: as the manifest says)")
+	f.Var((*count)(&s.Parallelism), "parallelism", "how many tasks may run at once, in place of the manifest's (0: as the manifest says)")
 	f.StringVar(&s.ArtifactRoot, "artifact-root", "", "`folder` or URI that outputs are stored in (default artifacts/ in $SLUICE_HOME)")
 	_ = c.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions([]string{"process", "docker", "podman"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions([]string{"auto", "on", "off"}, cobra.ShellCompDirectiveNoFileComp))
@@ -310,3 +311,18 @@ func (s *submitFlags) readHooks(a *app) ([]store.Document, error) {
 	}
 	return docs, nil
 }
+
+// count is a flag that takes a whole number from 0.
+type count int64
+
+func (c *count) Set(text string) error {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is no whole number from 0", text)
+	}
+	*c = count(v)
+	return nil
+}
+
+func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
+func (*count) Type() string     { return "int" }

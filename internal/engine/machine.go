@@ -202,7 +202,7 @@ func (x *step) apply(e Event) error {
 	case e.Acquired != nil:
 		x.acquired(*e.Acquired)
 	case e.Resume != nil:
-		x.resume(*e.Resume)
+		return x.resume(*e.Resume)
 	case e.Suspend != nil:
 		x.s.Suspended = true
 		x.s.touchRun()

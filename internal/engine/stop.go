@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -227,29 +229,61 @@ func (x *step) fired(t Timer) {
 	}
 }
 
-// resume ends suspended nodes and a suspended run.
-func (x *step) resume(e Resume) {
+// resume ends suspended nodes and a suspended run. Where a value that was to be supplied is missing, or none waits for one
+// that was, it is refused and everything stays as it is.
+func (x *step) resume(e Resume) error {
 	s := x.s
 	if s.Phase.Ended() {
-		return
+		return nil
 	}
-	if len(e.Nodes) == 0 {
-		if s.Suspended {
-			s.Suspended = false
-			s.touchRun()
+	waiting := func(n *Node) bool {
+		return n != nil && n.Kind == Leaf && n.Stage == StageRun && n.template.Suspend != nil
+	}
+	var nodes []*Node
+	for _, n := range s.nodes[1:] {
+		if waiting(n) && (len(e.Nodes) == 0 || slices.Contains(e.Nodes, n.ID)) {
+			nodes = append(nodes, n)
 		}
-		for _, n := range s.nodes[1:] {
-			if n != nil && n.Kind == Leaf && n.Stage == StageRun && n.template.Suspend != nil {
-				x.resumeNode(n, e)
+	}
+	if err := checkSupplied(nodes, e); err != nil {
+		return err
+	}
+	if len(e.Nodes) == 0 && s.Suspended {
+		s.Suspended = false
+		s.touchRun()
+	}
+	for _, n := range nodes {
+		x.resumeNode(n, e)
+	}
+	x.fillPlaces()
+	return nil
+}
+
+// checkSupplied holds the values that a person gives against those that the nodes wait for.
+func checkSupplied(nodes []*Node, e Resume) error {
+	known := map[string]bool{}
+	var names []string
+	for _, n := range nodes {
+		for i := range n.template.Outputs.Parameters {
+			o := &n.template.Outputs.Parameters[i]
+			if !o.Supplied {
+				continue
+			}
+			if !known[o.Name] {
+				known[o.Name] = true
+				names = append(names, o.Name)
+			}
+			if _, given := e.Outputs[o.Name]; !given && o.Default == nil && (e.Phase == "" || e.Phase == SucceededPhase) {
+				return fmt.Errorf("task %s waits for the output parameter %q: supply it", n.Path, o.Name)
 			}
 		}
 	}
-	for _, id := range e.Nodes {
-		if n := x.live(id); n != nil && n.Kind == Leaf && n.Stage == StageRun && n.template.Suspend != nil {
-			x.resumeNode(n, e)
+	for _, name := range slices.Sorted(maps.Keys(e.Outputs)) {
+		if !known[name] {
+			return fmt.Errorf("nothing waits for an output parameter %q; waited for: %s", name, or(strings.Join(names, ", "), "none"))
 		}
 	}
-	x.fillPlaces()
+	return nil
 }
 
 func (x *step) resumeNode(n *Node, e Resume) {
@@ -267,8 +301,5 @@ func (x *step) resumeNode(n *Node, e Resume) {
 		}
 	}
 	x.leafOutputs(n, &r)
-	if o := x.missingOutput(n, &r.Outputs); o != "" && r.Phase == SucceededPhase {
-		r.Phase, r.Message = ErrorPhase, "resumed without "+o+", which nobody supplied"
-	}
 	x.conclude(n, r)
 }
