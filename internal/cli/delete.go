@@ -14,7 +14,7 @@ import (
 
 func (a *app) deleteCommand() *cobra.Command {
 	var labels string
-	var all, completed, keepArtifacts bool
+	var all, completed, keepArtifacts, force bool
 	c := &cobra.Command{
 		Use:               "delete [RUN...]",
 		Aliases:           []string{"rm"},
@@ -57,7 +57,7 @@ func (a *app) deleteCommand() *cobra.Command {
 			}
 			var faults error
 			for _, r := range runs {
-				faults = errors.Join(faults, a.deleteRun(c.Context(), st, r, keepArtifacts))
+				faults = errors.Join(faults, a.deleteRun(c.Context(), st, r, keepArtifacts, force))
 			}
 			return faults
 		},
@@ -66,18 +66,23 @@ func (a *app) deleteCommand() *cobra.Command {
 	fl.BoolVar(&all, "all", false, "all runs")
 	fl.BoolVar(&completed, "completed", false, "all runs that have ended")
 	fl.StringVarP(&labels, "selector", "l", "", "runs whose labels match: `key=value,...`")
+	fl.BoolVar(&force, "force", false, "also runs that have not ended; what goes on of their tasks is not stopped")
 	fl.BoolVar(&keepArtifacts, "keep-artifacts", false, "leave the artifacts where they are")
 	return c
 }
 
 // deleteRun removes a run's files, then its row: a crash in between leaves a run that can be deleted once more.
-func (a *app) deleteRun(ctx context.Context, st store.Store, r store.Run, keepArtifacts bool) error {
+func (a *app) deleteRun(ctx context.Context, st store.Store, r store.Run, keepArtifacts, force bool) error {
 	if err := os.MkdirAll(a.runFolder(r.UID), 0o700); err != nil {
 		return fmt.Errorf("delete %s: %w", r.Name, err)
 	}
 	owner, err := a.own(r.UID)
 	if err != nil {
 		return fmt.Errorf("delete %s: it is being run: %w; sluice terminate %s ends it", r.Name, err, r.Name)
+	}
+	if !r.Phase.Ended() && !force {
+		err := fmt.Errorf("delete %s: it has not ended, and tasks of it may go on; sluice terminate %s ends it, --force deletes it all the same", r.Name, r.Name)
+		return errors.Join(err, owner.Release())
 	}
 	folders := []string{a.runFolder(r.UID)}
 	if !keepArtifacts {
