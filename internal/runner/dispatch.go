@@ -116,6 +116,9 @@ func (a *Active) carry(c engine.Command) {
 			}
 		})
 	case engine.StopTask:
+		if a.dropHeld(c) {
+			return
+		}
 		d.lane(c.Path, func() {
 			if err := r.Backend.Stop(d.ctx, run, c); err != nil && d.ctx.Err() == nil {
 				a.log.Warn("a task could not be stopped", "task", c.Path, "error", err)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -104,6 +105,18 @@ func (a *Active) holdBack(c engine.StartTask) bool {
 	for _, path := range a.lost {
 		if below(c.Path, path) {
 			a.heldBack = append(a.heldBack, c)
+			return true
+		}
+	}
+	return false
+}
+
+// dropHeld takes back a start that is held back and is to be stopped: it never began.
+func (a *Active) dropHeld(c engine.StopTask) bool {
+	for i, held := range a.heldBack {
+		if held.Path == c.Path {
+			a.heldBack = slices.Delete(a.heldBack, i, i+1)
+			a.Tell(engine.Event{Finished: &engine.Finished{Node: c.Node, Result: engine.Result{Phase: engine.FailedPhase, Message: c.Message}}})
 			return true
 		}
 	}
