@@ -189,7 +189,7 @@ func (q *queue) length() int {
 
 func TestLocated(t *testing.T) {
 	base := program.Artifact{Name: "a", URI: "s3://b/old", Store: program.JSON(`{"s3":{"bucket":"b","key":"old"}}`), Archive: "tar"}
-	folder := program.Artifact{Name: "a", Store: program.JSON(`{"folder":{"path":"/root/run/a"}}`)}
+	folder := program.Artifact{Name: "a", Store: program.JSON(`{"folder":{"path":"/store/run/a"}}`)}
 	for name, test := range map[string]struct {
 		base       program.Artifact
 		text       string
@@ -198,7 +198,7 @@ func TestLocated(t *testing.T) {
 		"a key":               {base, "new/key", "s3://b/new/key", `{"s3":{"bucket":"b","key":"new/key"}}`},
 		"a key with a slash":  {base, "/new", "s3://b/new", `{"s3":{"bucket":"b","key":"/new"}}`},
 		"a path":              {folder, "/other/x", "/other/x", `{"folder":{"path":"/other/x"}}`},
-		"a name in a folder":  {folder, "x", "/root/run/x", `{"folder":{"path":"/root/run/x"}}`},
+		"a name in a folder":  {folder, "x", "/store/run/x", `{"folder":{"path":"/store/run/x"}}`},
 		"a URI":               {base, "https://h/x", "https://h/x", `{"http":{"url":"https://h/x"}}`},
 		"a URI of other kind": {base, "gs://b/x", "gs://b/x", ""},
 		"a store block":       {base, `{"s3":{"bucket":"c","key":"k"}}`, "s3://c/k", `{"s3":{"bucket":"c","key":"k"}}`},

@@ -12,7 +12,7 @@ func TestParseExecutorOutput(t *testing.T) {
 	parameters, artifacts, err := ParseExecutorOutput([]byte(`{
 		"parameterValues": {"Output": 11, "f": 0.5, "whole": 2.0, "s": "x", "l": [1, {"k": 2}], "none": null, "b": true},
 		"artifacts": {
-			"m": {"artifacts": [{"name": "projects/x/m", "uri": "/root/m", "type": {"schemaTitle": "system.Model", "schemaVersion": "0.0.1"},
+			"m": {"artifacts": [{"name": "projects/x/m", "uri": "/store/m", "type": {"schemaTitle": "system.Model", "schemaVersion": "0.0.1"},
 				"metadata": {"acc": 0.9, "n": 3}, "customPath": "/tmp/m"}]},
 			"two": {"artifacts": [{"uri": "a"}, {"uri": "b", "type": {"instanceSchema": "title: x\n"}}]},
 			"empty": {"artifacts": []}
@@ -30,7 +30,7 @@ func TestParseExecutorOutput(t *testing.T) {
 	}
 	wantArtifacts := map[string][]program.Artifact{
 		"m": {{
-			Name: "projects/x/m", URI: "/root/m", Type: "system.Model", TypeVersion: "0.0.1", CustomPath: "/tmp/m",
+			Name: "projects/x/m", URI: "/store/m", Type: "system.Model", TypeVersion: "0.0.1", CustomPath: "/tmp/m",
 			Metadata: map[string]any{"acc": 0.9, "n": int64(3)},
 		}},
 		"two": {{Name: "two", URI: "a"}, {Name: "two", URI: "b", Type: "title: x\n"}},

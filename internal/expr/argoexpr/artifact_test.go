@@ -121,25 +121,25 @@ func TestOutputArtifact(t *testing.T) {
 	folder := func(path string) program.Artifact {
 		return program.Artifact{Name: "out", URI: path, Archive: "tar", Store: program.JSON(`{"folder":{"path":"` + path + `"}}`)}
 	}
-	none := folder("/root/wf/wf-print-1/out")
+	none := folder("/store/wf/wf-print-1/out")
 	none.Archive = "none"
-	zip := folder("/root/wf/wf-print-1/out.zip")
+	zip := folder("/store/wf/wf-print-1/out.zip")
 	zip.Archive = "zip"
 	tests := map[string]struct {
 		root string
 		decl program.OutputArtifact
 		want program.Artifact
 	}{
-		"default": {"/root", program.OutputArtifact{Name: "out", Path: "/tmp/out"}, folder("/root/wf/wf-print-1/out.tgz")},
-		"none":    {"/root", program.OutputArtifact{Name: "out", Archive: "none"}, none},
-		"zip":     {"/root", program.OutputArtifact{Name: "out", Archive: "zip"}, zip},
-		"file":    {"file:///root", program.OutputArtifact{Name: "out"}, folder("/root/wf/wf-print-1/out.tgz")},
+		"default": {"/store", program.OutputArtifact{Name: "out", Path: "/tmp/out"}, folder("/store/wf/wf-print-1/out.tgz")},
+		"none":    {"/store", program.OutputArtifact{Name: "out", Archive: "none"}, none},
+		"zip":     {"/store", program.OutputArtifact{Name: "out", Archive: "zip"}, zip},
+		"file":    {"file:///store", program.OutputArtifact{Name: "out"}, folder("/store/wf/wf-print-1/out.tgz")},
 		"key only": {
-			"/root", program.OutputArtifact{Name: "out", Location: program.JSON(`{"s3":{"key":"my/key.tgz"}}`)},
-			folder("/root/my/key.tgz"),
+			"/store", program.OutputArtifact{Name: "out", Location: program.JSON(`{"s3":{"key":"my/key.tgz"}}`)},
+			folder("/store/my/key.tgz"),
 		},
 		"location": {
-			"/root", program.OutputArtifact{Name: "out", Location: program.JSON(`{"s3":{"bucket":"b","key":"k"}}`)},
+			"/store", program.OutputArtifact{Name: "out", Location: program.JSON(`{"s3":{"bucket":"b","key":"k"}}`)},
 			program.Artifact{Name: "out", URI: "s3://b/k", Archive: "tar", Store: program.JSON(`{"s3":{"bucket":"b","key":"k"}}`)},
 		},
 		"s3 root": {
@@ -156,7 +156,7 @@ func TestOutputArtifact(t *testing.T) {
 				Store: program.JSON(`{"gcs":{"bucket":"bucket","key":"wf/wf-print-1/out.tgz"}}`),
 			},
 		},
-		"log setting only": {"/root", program.OutputArtifact{Name: "out", Location: program.JSON(`{"archiveLogs":true}`)}, folder("/root/wf/wf-print-1/out.tgz")},
+		"log setting only": {"/store", program.OutputArtifact{Name: "out", Location: program.JSON(`{"archiveLogs":true}`)}, folder("/store/wf/wf-print-1/out.tgz")},
 	}
 	l := argoexpr.New()
 	for name, tt := range tests {
@@ -176,12 +176,12 @@ func TestOutputArtifact(t *testing.T) {
 	for name, tt := range map[string]struct {
 		root, location, want string
 	}{
-		"outside":  {"/root", `{"s3":{"key":"../../etc/passwd"}}`, "leads outside the artifact root"},
+		"outside":  {"/store", `{"s3":{"key":"../../etc/passwd"}}`, "leads outside the artifact root"},
 		"relative": {"root", ``, "neither an absolute path nor a URI"},
 		"scheme":   {"ftp://x/y", ``, "has a scheme that is not supported"},
 		"bucket":   {"s3:///y", ``, "names no bucket"},
-		"several":  {"/root", `{"s3":{"key":"a"},"gcs":{"key":"a"}}`, "names several stores"},
-		"list":     {"/root", `[]`, "is no JSON object"},
+		"several":  {"/store", `{"s3":{"key":"a"},"gcs":{"key":"a"}}`, "names several stores"},
+		"list":     {"/store", `[]`, "is no JSON object"},
 	} {
 		_, _, err := l.OutputArtifact(expr.OutputSite{Run: "wf", Pod: "p", Root: tt.root}, program.OutputArtifact{Name: "out", Location: program.JSON(tt.location)})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), `"out"`) {

@@ -43,7 +43,7 @@ func leaf() expr.Env {
 				},
 				"artifacts": map[string]any{
 					"data": []program.Artifact{
-						{Name: "data", URI: "/root/data", Type: "system.Dataset", TypeVersion: "0.0.1", Metadata: map[string]any{"rows": int64(3), "deep": map[string]any{"k": "v"}}},
+						{Name: "data", URI: "/store/data", Type: "system.Dataset", TypeVersion: "0.0.1", Metadata: map[string]any{"rows": int64(3), "deep": map[string]any{"k": "v"}}},
 						{Name: "more", URI: "s3://b/more"},
 					},
 					"s3":    []program.Artifact{{Name: "s3", URI: "s3://bucket/a/b", Store: program.JSON(`{"s3":{"bucket":"bucket","key":"a/b"}}`)}},
