@@ -313,3 +313,69 @@ func TestEventsAreKeptAsTheyWereTold(t *testing.T) {
 		t.Errorf("the event was changed:\n%s", d)
 	}
 }
+
+// A retried run keeps to its limits and takes its locks again.
+func TestARetryKeepsLimitsAndLocks(t *testing.T) {
+	p := looped("a", "b", "c")
+	p.Templates["local/main"].Graph.FailFast = false
+	p.Templates["local/main"].Locks = []program.Lock{{Name: "graph"}}
+	p.Templates["local/t"].Retry = &program.Retry{Limit: "1"}
+	p.Locks = []program.Lock{{Name: "run"}}
+	w := newWorld(t, p)
+	bad := true
+	var locks []string
+	w.outcome = func(cmd engine.StartTask) engine.Result {
+		if bad {
+			return engine.Result{Phase: engine.FailedPhase}
+		}
+		return echo(cmd)
+	}
+	w.check = func(_ *world, c engine.Command) {
+		switch c := c.(type) {
+		case engine.AcquireLocks:
+			locks = append(locks, "+"+c.Locks[0].Name)
+		case engine.ReleaseLocks:
+			locks = append(locks, "-"+c.Path)
+		}
+	}
+	w.afterStep = func(w *world) {
+		running := 0
+		for n := range w.s.Nodes() {
+			if n.Kind == engine.Leaf && n.Stage == engine.StageRun {
+				running++
+			}
+		}
+		if running > 1 {
+			t.Fatalf("%d tasks run at once, one may:\n%s", running, w.picture())
+		}
+	}
+	w.start(engine.Run{})
+	w.run(nil)
+	bad = false
+	w.step(engine.Event{RetryRun: &engine.RetryRun{}})
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase {
+		t.Fatalf("got %s\n%s", w.s.Phase, w.picture())
+	}
+	if d := cmp.Diff([]string{"+run", "+graph", "-wf", "-wf", "+run", "+graph", "-wf", "-wf"}, locks); d != "" {
+		t.Errorf("locks (-want +got):\n%s", d)
+	}
+}
+
+// A run whose entry could not even be entered is tried again from there.
+func TestARetryEntersTheEntryAgain(t *testing.T) {
+	p := diamond()
+	p.Entry.Template = program.TemplateRef{Scope: "local", Name: "{{workflow.parameters.which}}"}
+	w := newWorld(t, p)
+	w.outcome = echo
+	w.start(engine.Run{Parameters: map[string]any{"which": "nowhere"}})
+	w.run(nil)
+	if w.s.Phase != engine.ErrorPhase {
+		t.Fatalf("before: %s\n%s", w.s.Phase, w.picture())
+	}
+	w.step(engine.Event{RetryRun: &engine.RetryRun{Parameters: map[string]any{"which": "main"}}})
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase {
+		t.Errorf("after: %s\n%s", w.s.Phase, w.picture())
+	}
+}

@@ -280,6 +280,10 @@ func (x *step) locked(n *Node) {
 	n.Message = ""
 	n.Stage = StagePre
 	n.work.At, n.work.Seed = x.now, x.draw()
+	if n.work.Reopened {
+		x.retrier().goOnWith(n)
+		return
+	}
 	x.askNext(n)
 }
 

@@ -182,11 +182,16 @@ func lockNames(locks []program.Lock) string {
 // acquired lets a node, or the run, go on with its locks.
 func (x *step) acquired(e Acquired) {
 	if e.Node == 0 {
-		if !x.s.own.Locked || x.s.Root != 0 || x.s.Phase.Ended() {
+		if !x.s.own.Locked || (x.s.Root != 0 && !x.s.own.Reopened) || x.s.Phase.Ended() {
 			return
 		}
 		if e.Failure != "" {
 			x.endRun(ErrorPhase, e.Failure)
+			return
+		}
+		if x.s.own.Reopened {
+			x.s.own.Reopened = false
+			x.goOn()
 			return
 		}
 		x.enterRoot()

@@ -329,8 +329,33 @@ func TestTryingARunAgain(t *testing.T) {
 		if rapid.Bool().Draw(rt, "plain") {
 			hooks = nil
 		}
+		limit := int64(rapid.IntRange(0, 2).Draw(rt, "limit"))
+		locked := rapid.Bool().Draw(rt, "locked")
+		for _, tmpl := range p.Templates {
+			if tmpl.Graph != nil {
+				tmpl.Parallelism = limit
+			}
+			if locked {
+				tmpl.Locks = []program.Lock{{Name: tmpl.Name}}
+			}
+		}
+		if locked {
+			p.Locks = []program.Lock{{Name: "run"}}
+		}
+		var reload func(*world)
+		if rapid.Bool().Draw(rt, "reload") {
+			reload = func(w *world) {
+				data, err := json.Marshal(w.s)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if w.s, err = w.m.Load(data); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
 		again := func(order *rand.Rand) *world {
-			w := play2(t, p, fmt.Sprint(seed), hooks, order, nil)
+			w := play2(t, p, fmt.Sprint(seed), hooks, order, reload)
 			if !w.s.Phase.Bad() {
 				return w
 			}

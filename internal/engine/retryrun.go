@@ -16,17 +16,13 @@ func (x *step) retryRun(e RetryRun) error {
 	if !s.Phase.Ended() {
 		return fmt.Errorf("engine: the run has not ended")
 	}
-	restart := map[NodeID]bool{}
 	for _, id := range e.Restart {
 		if s.Node(id) == nil {
 			return fmt.Errorf("engine: there is no node %d to start again", id)
 		}
-		for n := s.Node(id); n != nil; n = s.Node(n.Parent) {
-			restart[n.ID] = true
-		}
 	}
 	root := s.Node(s.Root)
-	if root != nil && !root.Phase.Bad() && len(restart) == 0 && !s.Phase.Bad() {
+	if root != nil && !root.Phase.Bad() && len(e.Restart) == 0 && !s.Phase.Bad() {
 		return fmt.Errorf("engine: the run has succeeded: nothing is to be tried again")
 	}
 	s.Phase, s.Message, s.Shutdown, s.Suspended = RunningPhase, "", "", false
@@ -50,17 +46,50 @@ func (x *step) retryRun(e RetryRun) error {
 		x.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer}, At: s.own.Deadline})
 	}
 	s.Finished = time.Time{}
-	r := &retrier{x: x, restart: restart}
-	switch {
+	s.own.Restart = e.Restart
+	if len(x.m.program.Locks) == 0 {
+		x.goOn()
+		return nil
+	}
+	locks, err := x.resolveLocks(x.m.program.Locks, x.runScope())
+	if err != nil {
+		x.endRun(ErrorPhase, err.Error())
+		return nil
+	}
+	s.own.Locked, s.own.Locks, s.own.Reopened = true, locks, true
+	s.Message = "waiting for locks"
+	x.emit(AcquireLocks{Path: s.Run.Name, Locks: locks})
+	return nil
+}
+
+// goOn starts what is to run again, once the run has its locks.
+func (x *step) goOn() {
+	s := x.s
+	s.Message = ""
+	root := s.Node(s.Root)
+	switch r := x.retrier(); {
 	case root == nil:
 		x.enterRoot()
+	case root.Kind == AbsentNode && r.wanted(root):
+		dropTree(x, root)
+		x.enterRoot()
 	case r.wanted(root):
-		s.Root = r.again(root)
+		r.again(root)
 	default:
 		// Only an exit handler failed: it runs once more.
 		x.rootDone(root)
 	}
-	return nil
+}
+
+// retrier knows what a person wants to run again.
+func (x *step) retrier() *retrier {
+	restart := map[NodeID]bool{}
+	for _, id := range x.s.own.Restart {
+		for n := x.s.Node(id); n != nil; n = x.s.Node(n.Parent) {
+			restart[n.ID] = true
+		}
+	}
+	return &retrier{x: x, restart: restart}
 }
 
 // retrier walks over what has to run again: it costs as much as the run is large, once.
@@ -79,14 +108,10 @@ func (r *retrier) again(n *Node) NodeID {
 	x := r.x
 	switch n.Kind {
 	case GraphNode:
-		switch {
-		case n.work == nil || n.work.Nodes == nil:
+		if n.work == nil || n.work.Nodes == nil {
 			return r.fresh(n) // it never came to its calls
-		case n.template.Graph.Stages != nil:
-			r.rounds(n)
-		default:
-			r.graph(n)
 		}
+		r.reenter(n)
 		return n.ID
 	case LoopNode:
 		r.reopen(n)
@@ -110,12 +135,38 @@ func (r *retrier) again(n *Node) NodeID {
 		}
 		return n.ID
 	case RetryNode:
-		r.reopen(n)
+		r.reenter(n)
 		n.Started = x.now
-		x.nextAttempt(n)
 		return n.ID
 	}
 	return r.fresh(n)
+}
+
+// reenter takes a group's slot and locks again before it goes on. Its Pre hooks have answered.
+func (r *retrier) reenter(n *Node) {
+	r.reopen(n)
+	n.work.Reopened = true
+	r.x.begin(n)
+}
+
+// goOnWith goes on with a group that has its slot and locks again.
+func (r *retrier) goOnWith(n *Node) {
+	n.work.Reopened = false
+	n.Phase, n.Stage = RunningPhase, StageRun
+	r.x.s.touch(n)
+	if n.Kind == RetryNode {
+		r.x.nextAttempt(n)
+		return
+	}
+	if err := r.x.startDeadline(n); err != nil {
+		r.x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
+		return
+	}
+	if n.template.Graph.Stages != nil {
+		r.rounds(n)
+	} else {
+		r.graph(n)
+	}
 }
 
 // lost are the children of a node that failFast took back before they began.
@@ -179,7 +230,6 @@ func (r *retrier) fresh(n *Node) NodeID {
 // graph goes on with a graph of dependencies: calls that succeeded count as ended; the others are decided once more.
 func (r *retrier) graph(n *Node) {
 	x := r.x
-	r.reopen(n)
 	g := n.template.Graph
 	sh, err := x.shape(n)
 	if err != nil {
@@ -274,7 +324,6 @@ func (r *retrier) spread(sh *shape, i int, again []bool) {
 // rounds goes on with a graph of stages: its failed round runs again, the later ones follow.
 func (r *retrier) rounds(n *Node) {
 	x := r.x
-	r.reopen(n)
 	var round *Node
 	rounds := 0
 	for _, id := range append([]NodeID(nil), n.Children...) {

@@ -87,6 +87,10 @@ type work struct {
 	Stopping string `json:"stopping,omitempty"`
 	Expired  bool   `json:"expired,omitempty"`
 
+	// Reopened is set while a group that runs again waits for its slot and locks; of the run itself, for its locks.
+	// Restart are, of the run itself, the nodes that a person wants to run again.
+	Reopened bool     `json:"reopened,omitempty"`
+	Restart  []NodeID `json:"restart,omitempty"`
 	// Locks are the resolved locks.
 	Locks []program.Lock `json:"locks,omitempty"`
 }
