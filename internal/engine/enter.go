@@ -67,6 +67,10 @@ func (x *step) plan(sc *scope, call *program.Call, at site, path, name string) p
 
 // resolve decides whether an invocation runs, and with what.
 func (x *step) resolve(sc *scope, p *plan) {
+	if n := len(p.call.Lifecycle); n > maxLifecycle {
+		p.err = fmt.Errorf("%d lifecycle hooks are more than %d", n, maxLifecycle)
+		return
+	}
 	when := p.call.When
 	if when != nil && when.Form != "cel" && !x.holds(when, sc, p) {
 		if t, err := x.bindTemplate(p.call, sc); err == nil {

@@ -2,6 +2,9 @@ package engine
 
 import "github.com/sluice-ml/sluice/internal/program"
 
+// maxLifecycle bounds the lifecycle calls of one call, and of the workflow: a word has a bit for each that was started.
+const maxLifecycle = 64
+
 // subscribed gives the lifecycle calls that watch a node: those of its call, for the node that stands for the call or
 // for one item of its loop.
 func (x *step) subscribed(n *Node) []program.Lifecycle {
@@ -22,7 +25,7 @@ func (x *step) watch(n *Node, status string) {
 	}
 	for i := range calls {
 		l := &calls[i]
-		if l.Exit || i >= 64 || n.work.Fired&(1<<i) != 0 {
+		if l.Exit || n.work.Fired&(1<<i) != 0 {
 			continue
 		}
 		sc := x.callScope(n)
@@ -44,7 +47,7 @@ func (x *step) wanted(l *program.Lifecycle, sc *scope) bool {
 func (x *step) runExitCalls(n *Node) {
 	calls := x.subscribed(n)
 	for i := range calls {
-		if l := &calls[i]; l.Exit && i < 64 && n.work.Fired&(1<<i) == 0 {
+		if l := &calls[i]; l.Exit && n.work.Fired&(1<<i) == 0 {
 			sc := x.callScope(n)
 			sc.status = string(n.Phase)
 			if l.Expression != "" && !x.wanted(l, sc) {
@@ -75,7 +78,7 @@ func (x *step) runLifecycle(status string) {
 	calls := x.m.program.Lifecycle
 	for i := range calls {
 		l := &calls[i]
-		if i >= 64 || x.s.own.Fired&(1<<i) != 0 || (l.Exit && status == string(RunningPhase)) {
+		if x.s.own.Fired&(1<<i) != 0 || (l.Exit && status == string(RunningPhase)) {
 			continue
 		}
 		sc := x.runScope()

@@ -23,6 +23,10 @@ func (x *step) start(run Run) {
 	s.Run, s.Phase, s.Started = run, RunningPhase, x.now
 	s.Suspended = p.Suspend
 	s.touchRun()
+	if n := len(p.Lifecycle); n > maxLifecycle {
+		x.endRun(ErrorPhase, fmt.Sprintf("%d lifecycle hooks of the workflow are more than %d", n, maxLifecycle))
+		return
+	}
 	if err := x.runParameters(run.Parameters, run.Artifacts); err != nil {
 		x.endRun(ErrorPhase, err.Error())
 		return
