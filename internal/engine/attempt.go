@@ -98,7 +98,7 @@ func (x *step) again(n *Node, a *Node, r *Result) (bool, time.Duration, string) 
 		if err != nil {
 			return false, 0, fmt.Sprintf("retryStrategy.limit: %s is no whole number", brief(text))
 		}
-		if n.Attempt-1 >= most {
+		if n.Attempt-1-n.work.Before >= most {
 			return false, 0, "No more retries left"
 		}
 	}
@@ -149,7 +149,7 @@ func (x *step) backoff(n *Node, b *program.Backoff, sc *scope) (time.Duration, s
 			return 0, fmt.Sprintf("retryStrategy.backoff.factor: %s is no number", brief(text))
 		}
 		if f > 0 {
-			grown := float64(wait) * math.Pow(f, float64(n.Attempt-1))
+			grown := float64(wait) * math.Pow(f, float64(n.Attempt-1-n.work.Before))
 			wait = time.Duration(math.Min(grown, float64(365*24*time.Hour)))
 		}
 	}

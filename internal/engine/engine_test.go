@@ -379,3 +379,30 @@ func TestARetryEntersTheEntryAgain(t *testing.T) {
 		t.Errorf("after: %s\n%s", w.s.Phase, w.picture())
 	}
 }
+
+// A retried run sees the parameters that it is given, and its retry policies begin anew.
+func TestARetrySeesNewParameters(t *testing.T) {
+	p := diamond()
+	p.Templates["local/t"].Retry = &program.Retry{Limit: "1"}
+	p.Templates["local/main"].Graph.Calls[0].Arguments.Parameters[0].From = program.Binding{Text: text("{{workflow.parameters.flag}}")}
+	w := newWorld(t, p)
+	seen := map[string]int{}
+	w.outcome = func(cmd engine.StartTask) engine.Result {
+		arg := cmd.Body.Containers[0].Args[0]
+		seen[arg]++
+		if arg == "bad" || arg == "weak" && seen[arg] == 1 {
+			return engine.Result{Phase: engine.FailedPhase}
+		}
+		return echo(cmd)
+	}
+	w.start(engine.Run{Parameters: map[string]any{"flag": "bad"}})
+	w.run(nil)
+	if w.s.Phase != engine.FailedPhase || seen["bad"] != 2 {
+		t.Fatalf("before: %v\n%s", seen, w.picture())
+	}
+	w.step(engine.Event{RetryRun: &engine.RetryRun{Parameters: map[string]any{"flag": "weak"}}})
+	w.run(nil)
+	if w.s.Phase != engine.SucceededPhase || seen["bad"] != 2 || seen["weak"] != 2 {
+		t.Errorf("after: %v\n%s", seen, w.picture())
+	}
+}

@@ -145,8 +145,31 @@ func (r *retrier) again(n *Node) NodeID {
 // reenter takes a group's slot and locks again before it goes on. Its Pre hooks have answered.
 func (r *retrier) reenter(n *Node) {
 	r.reopen(n)
+	n.work.Before = n.Attempt
+	if n.Kind != RetryNode {
+		n.work.Before = 0
+	}
+	if err := r.renew(n); err != nil {
+		r.x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
+		return
+	}
 	n.work.Reopened = true
 	r.x.begin(n)
+}
+
+// renew resolves the inputs of a call that runs again: the workflow's parameters may be others, and so what came before.
+// What is no call of its own keeps its inputs.
+func (r *retrier) renew(n *Node) error {
+	parent := r.x.s.Node(n.Parent)
+	if n.site.From == fromParent && (parent == nil || parent.Kind != LoopNode) {
+		return nil
+	}
+	p := plan{call: n.call}
+	r.x.resolve(r.x.callScope(n), &p)
+	if p.err == nil && p.template == n.template {
+		n.Inputs = p.inputs
+	}
+	return p.err
 }
 
 // goOnWith goes on with a group that has its slot and locks again.
@@ -203,7 +226,7 @@ func (r *retrier) reopen(n *Node) {
 	r.x.s.touch(n)
 }
 
-// fresh runs a leaf, or a call that never became one, anew: a leaf keeps its inputs, its node and its path, and gets a
+// fresh runs a leaf, or a call that never became one, anew: a leaf keeps its node and its path, and gets a
 // new identity for the backend.
 func (r *retrier) fresh(n *Node) NodeID {
 	x := r.x
@@ -223,6 +246,10 @@ func (r *retrier) fresh(n *Node) NodeID {
 	n.Started, n.Finished, n.Outputs, n.ExitCode = x.now, time.Time{}, Outputs{}, nil
 	n.Hooks = nil
 	x.s.touch(n)
+	if err := r.renew(n); err != nil {
+		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
+		return n.ID
+	}
 	x.begin(n)
 	return n.ID
 }

@@ -91,6 +91,8 @@ type work struct {
 	// Restart are, of the run itself, the nodes that a person wants to run again.
 	Reopened bool     `json:"reopened,omitempty"`
 	Restart  []NodeID `json:"restart,omitempty"`
+	// Before counts the attempts of earlier tries of the run: the retry policy's limits begin anew.
+	Before int `json:"before,omitempty"`
 	// Locks are the resolved locks.
 	Locks []program.Lock `json:"locks,omitempty"`
 }
