@@ -103,16 +103,16 @@ func (r *retrier) wanted(n *Node) bool {
 	return n.Phase.Bad() || n.Phase == OmittedPhase || r.restart[n.ID]
 }
 
-// again brings a node back to life and gives the ID of what stands for it now.
-func (r *retrier) again(n *Node) NodeID {
+// again brings a node back to life.
+func (r *retrier) again(n *Node) {
 	x := r.x
 	switch n.Kind {
 	case GraphNode:
 		if n.work == nil || n.work.Nodes == nil {
-			return r.fresh(n) // it never came to its calls
+			r.fresh(n) // it never came to its calls
+			return
 		}
 		r.reenter(n)
-		return n.ID
 	case LoopNode:
 		r.reopen(n)
 		n.Children = append(n.Children, r.lost(n)...)
@@ -133,13 +133,12 @@ func (r *retrier) again(n *Node) NodeID {
 				r.again(c)
 			}
 		}
-		return n.ID
 	case RetryNode:
 		r.reenter(n)
 		n.Started = x.now
-		return n.ID
+	default:
+		r.fresh(n)
 	}
-	return r.fresh(n)
 }
 
 // reenter takes a group's slot and locks again before it goes on. Its Pre hooks have answered.
@@ -228,10 +227,10 @@ func (r *retrier) reopen(n *Node) {
 
 // fresh runs a leaf, or a call that never became one, anew: a leaf keeps its node and its path, and gets a
 // new identity for the backend.
-func (r *retrier) fresh(n *Node) NodeID {
+func (r *retrier) fresh(n *Node) {
 	x := r.x
 	if n.Kind == AbsentNode {
-		return 0
+		return
 	}
 	r.dropCalls(n)
 	if parent := x.s.Node(n.Parent); n.Dropped && parent != nil {
@@ -248,10 +247,9 @@ func (r *retrier) fresh(n *Node) NodeID {
 	x.s.touch(n)
 	if err := r.renew(n); err != nil {
 		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
-		return n.ID
+		return
 	}
 	x.begin(n)
-	return n.ID
 }
 
 // graph goes on with a graph of dependencies: calls that succeeded count as ended; the others are decided once more.
