@@ -49,10 +49,17 @@ func Layers() []Layer {
 			"internal/program", "internal/engine", "internal/artifact", "internal/executor",
 		}},
 		{Folder: "internal/store", May: []string{"internal/program", "internal/engine", "internal/metadata"}},
+		{Folder: "internal/controller", May: []string{
+			"api", "internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/artifact", "internal/hook",
+			"internal/backend", "internal/store", "internal/runner", "internal/submission",
+		}},
 		{Folder: "internal/runner", May: []string{"internal/program", "internal/expr", "internal/engine"}},
+		{Folder: "internal/submission", May: []string{
+			"internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/store",
+		}},
 		{Folder: "internal/cli", May: []string{
 			"api", "pkg", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
-			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner",
+			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller",
 		}},
 		{Folder: "internal/archtest", May: nil},
 		{Folder: "cmd/sluice-executor", May: []string{"internal/executor", "internal/program", "internal/artifact"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/kfp/fingerprint"
 	"github.com/sluice-ml/sluice/internal/metadata"
 	"github.com/sluice-ml/sluice/internal/program"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
 // builtinHooks are the hooks that every local run has: the cache, which only tasks take part in whose author asked for
@@ -68,7 +69,7 @@ func (a *app) cacheEntries(ctx context.Context) (*sqlcache.Entries, error) {
 }
 
 // builtins makes the plugins that are linked in. wake is how the cache has a waiting review asked again.
-func (a *app) builtins(ctx context.Context, m *manifest, wake func(string)) (map[string]hook.Builtin, error) {
+func (a *app) builtins(ctx context.Context, m *submission.Manifest, wake func(string)) (map[string]hook.Builtin, error) {
 	entries, err := a.cacheEntries(ctx)
 	if err != nil {
 		return nil, err

@@ -15,13 +15,14 @@ import (
 	"github.com/sluice-ml/sluice/internal/runner"
 	"github.com/sluice-ml/sluice/internal/store"
 	"github.com/sluice-ml/sluice/internal/store/filelock"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
 // execution is a run in the foreground of this process.
 type execution struct {
 	a        *app
 	run      store.Run
-	manifest *manifest
+	manifest *submission.Manifest
 	options  options
 	registry *hook.Registry
 	view     viewFlags
@@ -93,9 +94,9 @@ func storedOptions(run store.Run) (options, error) {
 		return o, fmt.Errorf("run %s: its options cannot be read: %w", run.Name, err)
 	}
 	for k, v := range o.Parameters {
-		o.Parameters[k] = plain(v)
+		o.Parameters[k] = submission.Plain(v)
 	}
-	parametersFromJSON(o.Parameters)
+	submission.ParametersFromJSON(o.Parameters)
 	return o, nil
 }
 
@@ -122,7 +123,7 @@ func (e *execution) execute(ctx context.Context, before func(context.Context, *r
 	defer func() { err = errors.Join(err, e.parts.close()) }()
 	rec := &recorder{ctx: context.WithoutCancel(ctx), store: st, log: e.a.log, model: newModel()}
 	job := runner.Job{
-		UID: e.run.UID, Program: e.manifest.program, Machine: machine, StopWhenWaiting: e.view.exitWhenSuspended,
+		UID: e.run.UID, Program: e.manifest.Program, Machine: machine, StopWhenWaiting: e.view.exitWhenSuspended,
 		Observers: []runner.Observer{rec},
 	}
 	showing, done := e.show()
@@ -218,7 +219,7 @@ func (e *execution) print(s *engine.State, end runner.End) error {
 	a := e.a
 	switch e.view.output {
 	case "json", "yaml":
-		object, err := e.manifest.project(s)
+		object, err := e.manifest.Project(s)
 		if err != nil {
 			return err
 		}

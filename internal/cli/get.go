@@ -30,7 +30,7 @@ run in the form of its own tools: an Argo Workflow with its status, or a Kubeflo
 				fmt.Fprintln(a.Stdout, l.run.Name)
 				return nil
 			case "json", "yaml":
-				object, err := l.manifest.project(l.state)
+				object, err := l.manifest.Project(l.state)
 				if err != nil {
 					return err
 				}

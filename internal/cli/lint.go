@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/argo"
 	"github.com/sluice-ml/sluice/internal/kfp"
 	"github.com/sluice-ml/sluice/internal/store"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
 // finding is one thing that lint has to say.
@@ -123,7 +124,7 @@ func lint(d store.Document, others []store.Document) []finding {
 		}
 		return findings(d.Name, err)
 	}
-	main, rest := argoSources(append([]store.Document{d}, others...))
+	main, rest := submission.ArgoSources(append([]store.Document{d}, others...))
 	b, err := argo.Load(main, rest)
 	if err != nil {
 		return findings(d.Name, err)

@@ -11,12 +11,13 @@ import (
 	"github.com/sluice-ml/sluice/internal/runner"
 	"github.com/sluice-ml/sluice/internal/store"
 	"github.com/sluice-ml/sluice/internal/store/filelock"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
 // looked is a run as its journal has it.
 type looked struct {
 	run      store.Run
-	manifest *manifest
+	manifest *submission.Manifest
 	machine  *engine.Machine
 	state    *engine.State
 	position int

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/runner"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
 func (a *app) retryCommand() *cobra.Command {
@@ -74,9 +75,9 @@ func (e *execution) retryEvent(s *engine.State, nodes string, given map[string]a
 		return r, fmt.Errorf("run %s has succeeded, so that nothing is to be tried again; --restart-successful runs parts of it again", e.run.Name)
 	}
 	for name, v := range given {
-		for _, p := range e.manifest.program.Parameters {
+		for _, p := range e.manifest.Program.Parameters {
 			if p.Name == name {
-				given[name] = typed(asGiven(v), p.Type)
+				given[name] = submission.Typed(asGiven(v), p.Type)
 			}
 		}
 	}
@@ -95,7 +96,7 @@ func (e *execution) retryEvent(s *engine.State, nodes string, given map[string]a
 
 func asGiven(v any) any {
 	if s, ok := v.(string); ok {
-		return given(s)
+		return submission.Given(s)
 	}
 	return v
 }

@@ -16,24 +16,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-ml/sluice/internal/store"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
-// options are what a submission says besides the manifest. They are kept with the run, so that it can be resumed,
-// retried and resubmitted with the same ones.
+// options are a submission's, and how it is run on this machine.
 type options struct {
-	Parameters     map[string]any    `json:"parameters,omitempty"`
-	Name           string            `json:"name,omitempty"`
-	GenerateName   string            `json:"generateName,omitempty"`
-	Namespace      string            `json:"namespace,omitempty"`
-	Labels         map[string]string `json:"labels,omitempty"`
-	Annotations    map[string]string `json:"annotations,omitempty"`
-	Entrypoint     string            `json:"entrypoint,omitempty"`
-	ServiceAccount string            `json:"serviceAccount,omitempty"`
-	Runtime        string            `json:"runtime,omitempty"`
-	Sandbox        string            `json:"sandbox,omitempty"`
-	Limits         bool              `json:"limits,omitempty"`
-	Parallelism    int64             `json:"parallelism,omitempty"`
-	ArtifactRoot   string            `json:"artifactRoot,omitempty"`
+	submission.Options
+	Runtime      string `json:"runtime,omitempty"`
+	Sandbox      string `json:"sandbox,omitempty"`
+	Limits       bool   `json:"limits,omitempty"`
+	Parallelism  int64  `json:"parallelism,omitempty"`
+	ArtifactRoot string `json:"artifactRoot,omitempty"`
 	// Dir is the folder that sluice was started in: relative paths of the manifest start from it.
 	Dir string `json:"dir,omitempty"`
 }
@@ -91,7 +84,7 @@ func (s *submitFlags) settle(a *app) (options, error) {
 		if !ok || name == "" {
 			return o, usage("-p %s: give it as name=value", p)
 		}
-		o.Parameters[name] = given(value)
+		o.Parameters[name] = submission.Given(value)
 	}
 	var err error
 	if o.Labels, err = keyValues("--labels", s.labels); err != nil {
@@ -108,28 +101,6 @@ func (s *submitFlags) settle(a *app) (options, error) {
 	return o, nil
 }
 
-// given is a value from the command line: a text, until the type of its parameter is known. In JSON it is an object
-// with one key that no manifest uses.
-type given string
-
-const givenKey = "sluice.dev/given"
-
-// MarshalJSON keeps the difference between -p a=1 and {"a": "1"} of a parameter file.
-func (g given) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]string{givenKey: string(g)})
-}
-
-// parametersFromJSON is what options.Parameters are after a round through JSON.
-func parametersFromJSON(m map[string]any) {
-	for k, v := range m {
-		if o, ok := v.(map[string]any); ok && len(o) == 1 {
-			if text, ok := o[givenKey].(string); ok {
-				m[k] = given(text)
-			}
-		}
-	}
-}
-
 func parameterFile(doc store.Document) (map[string]any, error) {
 	text, err := yaml.YAMLToJSON(doc.Data)
 	if err != nil {
@@ -142,35 +113,9 @@ func parameterFile(doc store.Document) (map[string]any, error) {
 		return nil, usage("%s: must be a mapping of parameter names to values: %w", doc.Name, err)
 	}
 	for k, v := range values {
-		values[k] = plain(v)
+		values[k] = submission.Plain(v)
 	}
 	return values, nil
-}
-
-// plain turns json.Number into int64 or float64, all through a value.
-func plain(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		if f, err := v.Float64(); err == nil {
-			if i := int64(f); float64(i) == f {
-				return i
-			}
-			return f
-		}
-		return v.String()
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = plain(v[k])
-		}
-	}
-	return v
 }
 
 // keyValues reads "a=b,c=d" flags.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -19,12 +18,12 @@ import (
 	"github.com/sluice-ml/sluice/internal/backend/container"
 	"github.com/sluice-ml/sluice/internal/backend/process"
 	"github.com/sluice-ml/sluice/internal/engine"
-	"github.com/sluice-ml/sluice/internal/expr"
 	"github.com/sluice-ml/sluice/internal/hook"
 	"github.com/sluice-ml/sluice/internal/runner"
 	"github.com/sluice-ml/sluice/internal/runner/locks"
 	"github.com/sluice-ml/sluice/internal/store"
 	"github.com/sluice-ml/sluice/internal/store/sqlite"
+	"github.com/sluice-ml/sluice/internal/submission"
 )
 
 // openStore opens the database of the home folder, once.
@@ -41,8 +40,8 @@ func (a *app) openStore(ctx context.Context) (*sqlite.Store, error) {
 }
 
 // machine gives the engine for a manifest.
-func (a *app) machine(m *manifest) (*engine.Machine, error) {
-	return engine.New(m.program, m.lang, (&hook.Conditions{}).Match)
+func (a *app) machine(m *submission.Manifest) (*engine.Machine, error) {
+	return engine.New(m.Program, m.Lang, (&hook.Conditions{}).Match)
 }
 
 // registry reads hook documents. A file that is still there is read anew: how a plugin is reached is live, and what a run
@@ -127,9 +126,9 @@ func (a *app) connect(e *execution, st *sqlite.Store) (_ *parts, err error) {
 func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 	cfg := process.Config{
 		Home: a.home, Executor: a.executor(), Sandbox: process.Mode(e.options.Sandbox), Env: a.Environ(),
-		Secrets: e.manifest.secrets, ConfigMaps: e.manifest.configMaps, Limits: e.options.Limits,
+		Secrets: e.manifest.Secrets, ConfigMaps: e.manifest.ConfigMaps, Limits: e.options.Limits,
 		MaxParallel:    int(e.options.Parallelism), // 0 is the backend's own choice
-		DecodeArtifact: e.manifest.lang.DecodeArtifact, Artifacts: a.artifactOptions(e.manifest), Log: a.log,
+		DecodeArtifact: e.manifest.Lang.DecodeArtifact, Artifacts: a.artifactOptions(e.manifest), Log: a.log,
 	}
 	var containers backend.Backend
 	var err error
@@ -147,23 +146,18 @@ func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 		return nil, err
 	}
 	others := builtin.New(builtin.Config{
-		Home: a.home, Eval: e.manifest.eval, Secrets: e.manifest.secrets, Artifacts: a.artifactOptions(e.manifest),
+		Home: a.home, Eval: e.manifest.Eval, Secrets: e.manifest.Secrets, Artifacts: a.artifactOptions(e.manifest),
 	}, sink)
 	return backend.ByKind(containers, others), nil
 }
 
-// eval evaluates an expression over variables.
-func (m *manifest) eval(source string, vars map[string]any) (any, error) {
-	return m.lang.Value(source, expr.Env{Scope: tree(vars), Now: time.Now(), Seed: rand.Uint64()})
-}
-
 // artifactOptions are what stores need to know: the Secrets that were given, and the folder that stands in for stores whose
 // credentials were not. That it does is said once for each bucket.
-func (a *app) artifactOptions(m *manifest) artifact.Options {
+func (a *app) artifactOptions(m *submission.Manifest) artifact.Options {
 	var said sync.Map
 	return artifact.Options{
 		Secrets: func(name, key string) (string, error) {
-			value, ok := m.secrets[name][key]
+			value, ok := m.Secrets[name][key]
 			if !ok {
 				return "", fmt.Errorf("there is no key %q of a Secret %q; give it with -f FILE", key, name)
 			}
@@ -204,7 +198,7 @@ func (a *app) dispatcher(e *execution, sink runner.Sink) (*hook.Dispatcher, erro
 		Secrets: hook.LocalSecrets{Getenv: a.lookupEnv},
 		Redact: func(engine.Run) []string {
 			var values []string
-			for _, secret := range e.manifest.secrets {
+			for _, secret := range e.manifest.Secrets {
 				for _, v := range secret {
 					values = append(values, v)
 				}

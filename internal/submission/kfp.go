@@ -1,6 +1,8 @@
-package cli
+package submission
 
 import (
+	"errors"
+
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/expr/kfpexpr"
 	"github.com/sluice-ml/sluice/internal/kfp"
@@ -8,23 +10,23 @@ import (
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
-func compileKFP(docs []store.Document, opts options) (*manifest, error) {
+func compileKFP(docs []store.Document, opts Options) (*Manifest, error) {
 	p, err := kfp.Load(kfp.Source(docs[0]))
 	if err != nil {
-		return nil, refusal{err: err}
+		return nil, Refusal{Err: err}
 	}
 	configMaps, secrets, err := companions(docs[1:])
 	if err != nil {
-		return nil, refusal{err: err}
+		return nil, Refusal{Err: err}
 	}
 	types := kfpTypes(p)
 	parameters := map[string]any{}
 	for name, v := range opts.Parameters {
-		parameters[name] = typed(v, types[name])
+		parameters[name] = Typed(v, types[name])
 	}
 	prog, err := p.Compile(kfp.Options{Parameters: parameters})
 	if err != nil {
-		return nil, refusal{err: err}
+		return nil, Refusal{Err: err}
 	}
 	prog.ConfigMaps = configMaps
 	for k, v := range opts.Labels {
@@ -37,16 +39,16 @@ func compileKFP(docs []store.Document, opts options) (*manifest, error) {
 		prog.ServiceAccount = opts.ServiceAccount
 	}
 	if opts.Entrypoint != "" {
-		return nil, refusal{err: usage("--entrypoint is for Argo manifests; a pipeline starts at its root")}
+		return nil, Refusal{Err: errors.New("--entrypoint is for Argo manifests; a pipeline starts at its root")}
 	}
-	m := &manifest{
-		language: "kfp", program: prog, lang: kfpexpr.New(), namespace: opts.Namespace, title: p.Title(),
-		name: opts.Name, generate: opts.GenerateName, parameters: parameters, configMaps: configMaps, secrets: secrets,
+	m := &Manifest{
+		Language: "kfp", Program: prog, Lang: kfpexpr.New(), Namespace: opts.Namespace, Title: p.Title(),
+		Name: opts.Name, Generate: opts.GenerateName, Parameters: parameters, ConfigMaps: configMaps, Secrets: secrets,
 	}
-	if m.generate == "" {
-		m.generate = prog.Name + "-"
+	if m.Generate == "" {
+		m.Generate = prog.Name + "-"
 	}
-	m.project = func(s *engine.State) (any, error) { return projectKFP(p, prog, s) }
+	m.Project = func(s *engine.State) (any, error) { return projectKFP(p, prog, s) }
 	return m, nil
 }
 

@@ -1,8 +1,9 @@
-package cli
+package submission
 
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,7 +13,8 @@ import (
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
-func argoSources(docs []store.Document) (argo.Source, []argo.Source) {
+// ArgoSources are the documents of a submission as Argo's front end takes them: the main one and the others.
+func ArgoSources(docs []store.Document) (argo.Source, []argo.Source) {
 	var out []argo.Source
 	for _, d := range docs {
 		out = append(out, argo.Source(d))
@@ -20,21 +22,21 @@ func argoSources(docs []store.Document) (argo.Source, []argo.Source) {
 	return out[0], out[1:]
 }
 
-func argoOptions(opts options) (argo.Options, error) {
+func argoOptions(opts Options) (argo.Options, error) {
 	o := argo.Options{
 		Entrypoint: opts.Entrypoint, ServiceAccount: opts.ServiceAccount, Name: opts.Name, GenerateName: opts.GenerateName,
 		Labels: opts.Labels, Annotations: opts.Annotations, Parameters: map[string]string{},
 	}
 	for name, v := range opts.Parameters {
 		switch v := v.(type) {
-		case given:
+		case Given:
 			o.Parameters[name] = string(v)
 		case string:
 			o.Parameters[name] = v
 		default: // Argo's parameters are texts
 			text, err := json.Marshal(v)
 			if err != nil {
-				return o, usage("parameter %s: %w", name, err)
+				return o, fmt.Errorf("parameter %s: %w", name, err)
 			}
 			o.Parameters[name] = string(text)
 		}
@@ -42,36 +44,36 @@ func argoOptions(opts options) (argo.Options, error) {
 	return o, nil
 }
 
-func compileArgo(docs []store.Document, opts options) (*manifest, error) {
+func compileArgo(docs []store.Document, opts Options) (*Manifest, error) {
 	o, err := argoOptions(opts)
 	if err != nil {
 		return nil, err
 	}
-	b, err := argo.Load(argoSources(docs))
+	b, err := argo.Load(ArgoSources(docs))
 	if err != nil {
-		return nil, refusal{err: err}
+		return nil, Refusal{Err: err}
 	}
 	p, err := b.Compile(o)
 	if err != nil {
-		return nil, refusal{err: err, object: invalidWorkflow(b, o, err)}
+		return nil, Refusal{Err: err, Object: invalidWorkflow(b, o, err)}
 	}
 	w, err := b.Workflow(o)
 	if err != nil {
-		return nil, refusal{err: err}
+		return nil, Refusal{Err: err}
 	}
-	m := &manifest{
-		language: "argo", program: p, lang: argoexpr.New(), namespace: w.Namespace,
-		name: w.Name, generate: w.GenerateName, configMaps: b.ConfigMaps, secrets: b.Secrets,
+	m := &Manifest{
+		Language: "argo", Program: p, Lang: argoexpr.New(), Namespace: w.Namespace,
+		Name: w.Name, Generate: w.GenerateName, ConfigMaps: b.ConfigMaps, Secrets: b.Secrets,
 	}
 	if opts.Namespace != "" {
-		m.namespace = opts.Namespace
+		m.Namespace = opts.Namespace
 	}
 	for _, problem := range b.Validate(o) {
 		if problem.Warning {
-			m.warnings = append(m.warnings, problem.Error())
+			m.Warnings = append(m.Warnings, problem.Error())
 		}
 	}
-	m.project = func(s *engine.State) (any, error) {
+	m.Project = func(s *engine.State) (any, error) {
 		return argo.Project(p, s, argo.ProjectOptions{Workflow: w}), nil
 	}
 	return m, nil
@@ -93,7 +95,7 @@ func invalidWorkflow(b *argo.Bundle, o argo.Options, err error) any {
 		return nil
 	}
 	if w.Name == "" {
-		w.Name = w.GenerateName + suffix()
+		w.Name = w.GenerateName + Suffix()
 	}
 	now := metav1.Now()
 	w.Status = &argo.WorkflowStatus{Phase: string(engine.FailedPhase), StartedAt: now, FinishedAt: now, Message: message}
