@@ -28,6 +28,8 @@ type StartTask struct {
 	OutputArtifacts map[string]program.Artifact
 	// Timeout is the longest the command may take, from its start; 0 is none. The engine's own timer enforces it.
 	Timeout time.Duration
+	// RunPod are the pod settings of the whole run, resolved; only with [Machine.Pods].
+	RunPod program.JSON
 	// Labels, Annotations and PodPatch are the template's with the hooks' answers applied.
 	Labels, Annotations map[string]string
 	PodPatches          []program.JSON

@@ -87,6 +87,11 @@ func (x *step) startTask(n *Node) (StartTask, error) {
 	if cmd.Body, err = body.Resolve(env.text, env.args); err != nil {
 		return cmd, err
 	}
+	if x.m.Pods {
+		if cmd.RunPod, err = program.ResolveJSON(x.m.program.Pod, env.text); err != nil {
+			return cmd, fmt.Errorf("pod settings of the workflow: %w", err)
+		}
+	}
 	if cmd.Labels, err = env.labels(t.Labels); err != nil {
 		return cmd, err
 	}
