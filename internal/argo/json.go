@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // fromJSON reads a JSON document. YAML parsers do not read all JSON (tabs, surrogate pairs), so it has its own way in.
 func (b *treeBuilder) fromJSON(data []byte) (*node, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	r := &jsonReader{b: b, dec: dec, data: data, line: 1}
+	r := &jsonReader{b: b, dec: dec, data: data, at: mark{line: 1}}
 	n, err := r.value(0)
 	if err != nil {
 		return nil, fmt.Errorf("is not valid JSON: %w", err)
@@ -20,19 +21,25 @@ func (b *treeBuilder) fromJSON(data []byte) (*node, error) {
 
 // jsonReader follows a decoder and counts the lines that it passes.
 type jsonReader struct {
-	b      *treeBuilder
-	dec    *json.Decoder
-	data   []byte
-	offset int64
-	line   int
+	b    *treeBuilder
+	dec  *json.Decoder
+	data []byte
+	// offset is the end of the last token; at is where it begins, and line the offset at which that line does.
+	offset, line int
+	at           mark
 }
 
 func (r *jsonReader) token() (json.Token, error) {
-	t, err := r.dec.Token()
-	if end := r.dec.InputOffset(); end > r.offset && end <= int64(len(r.data)) {
-		r.line += bytes.Count(r.data[r.offset:end], []byte("\n"))
-		r.offset = end
+	for r.offset < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[r.offset]) >= 0 {
+		r.offset++
+		if r.data[r.offset-1] == '\n' {
+			r.at.line++
+			r.line = r.offset
+		}
 	}
+	r.at.column = r.offset - r.line + 1
+	t, err := r.dec.Token()
+	r.offset = int(r.dec.InputOffset())
 	return t, err
 }
 
@@ -41,7 +48,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{line: r.line}
+	n := &node{mark: r.at}
 	if err := r.b.count(n.line, depth); err != nil {
 		return nil, err
 	}
@@ -74,19 +81,20 @@ func (r *jsonReader) fill(n *node, depth int) error {
 			}
 			key, _ = t.(string)
 		}
-		line := r.line
+		begin := r.at
 		v, err := r.value(depth + 1)
 		if err != nil {
 			return err
 		}
 		if n.kind == mapNode {
 			if first, ok := seen[key]; ok {
-				r.b.twice(key, line, first)
-				n.items[at[key]] = v
+				r.b.twice(key, begin, first)
+				n.items[at[key]], n.marks[at[key]] = v, begin
 				continue
 			}
-			seen[key], at[key] = line, len(n.keys)
-			n.keys = append(n.keys, key)
+			seen[key], at[key] = begin.line, len(n.keys)
+			n.put(key, begin, v)
+			continue
 		}
 		n.items = append(n.items, v)
 	}

@@ -43,9 +43,36 @@ type document struct {
 	name   string
 	// object is a pointer to one of our types or Kubernetes'; nil for kinds that nothing here looks at.
 	object any
-	// sound is false where fields were unknown or of a wrong type.
-	sound bool
-	main  bool
+	// dropped are the paths of values that could not be used and were left out; missing those of required fields that
+	// were not there. Both have been reported.
+	dropped, missing []string
+	main             bool
+}
+
+// sound says whether everything could be used, what is inside single templates aside.
+func (d *document) sound() bool {
+	return !slices.ContainsFunc(d.dropped, func(path string) bool { return !insideTemplate.MatchString(path) })
+}
+
+// insideTemplate matches the path of something inside a template.
+var insideTemplate = regexp.MustCompile(`^spec\.(workflowSpec\.)?templates\[\d+\].`)
+
+// whole says whether everything at a path and below it could be used.
+func (d *document) whole(path string) bool {
+	return !slices.ContainsFunc(d.dropped, func(dropped string) bool { return within(dropped, path) })
+}
+
+// known says whether what is wrong at a path only follows from what has been reported: it, something that it is in, or
+// something in it was left out or missing.
+func (d *document) known(path string) bool {
+	return slices.ContainsFunc(d.missing, func(m string) bool { return within(path, m) }) ||
+		slices.ContainsFunc(d.dropped, func(dropped string) bool { return within(path, dropped) || within(dropped, path) })
+}
+
+// within says whether a path is another, or leads on from there.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (other == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // Bundle is what was read: the object to run and all that it may refer to.
@@ -79,7 +106,7 @@ func Load(main Source, others []Source) (*Bundle, error) {
 	for i, src := range append([]Source{main}, others...) {
 		trees, notes, err := parseDocuments(src.Data)
 		for _, n := range notes {
-			b.note(nil, Problem{File: src.Name, Line: n.line, Message: n.text, Warning: true})
+			b.note(nil, Problem{File: src.Name, Line: n.line, Column: n.column, Message: n.text, Warning: true})
 		}
 		if err != nil {
 			unreadable = append(unreadable, syntaxProblem(src.Name, err))
@@ -137,9 +164,7 @@ const maxProblems = 1000
 // problem adds a problem of a document.
 func (b *Bundle) problem(d *document, p Problem) {
 	p.File = d.file
-	if p.Line == 0 {
-		p.Line = d.tree.lineOf(p.Path)
-	}
+	p.place(d.tree)
 	p.Path = d.prefix + p.Path
 	b.note(d, p)
 }

@@ -1,15 +1,18 @@
 package argo
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Problem is one thing that is wrong with a manifest.
 type Problem struct {
-	// File is the source's name; Line counts from 1, 0 where it is not known.
-	File string `json:"file"`
-	Line int    `json:"line,omitempty"`
+	// File is the source's name; Line and Column count from 1, 0 where they are not known.
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 	// Path is where in the document: "spec.templates[2].steps[0][1].template". It starts with "document 2: " in a
 	// file of several documents. Empty is the file as a whole.
 	Path string `json:"path,omitempty"`
@@ -23,12 +26,15 @@ type Problem struct {
 	Upstream    string `json:"upstream,omitempty"`
 }
 
-// Error gives "file:line: path: message".
+// Error gives "file:line:column: path: message".
 func (p Problem) Error() string {
 	var b strings.Builder
 	b.WriteString(p.File)
 	if p.Line > 0 {
 		fmt.Fprintf(&b, ":%d", p.Line)
+	}
+	if p.Line > 0 && p.Column > 0 {
+		fmt.Fprintf(&b, ":%d", p.Column)
 	}
 	if p.Path != "" {
 		b.WriteString(": " + p.Path)
@@ -41,16 +47,40 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
+// place fills in where the path is, unless that is known.
+func (p *Problem) place(tree *node) {
+	if p.Line == 0 {
+		at := tree.markOf(p.Path)
+		p.Line, p.Column = at.line, at.column
+	}
+}
+
 // Problems are all that is wrong with the manifests of a run.
 type Problems []Problem
 
-// Error lists all, a line each.
+// Error lists all, a line each, in the order in which they stand in the files.
 func (ps Problems) Error() string {
+	ps = ps.Sorted()
 	lines := make([]string, len(ps))
 	for i, p := range ps {
 		lines[i] = p.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Sorted gives them by file, in the order in which files are first named, and by place.
+func (ps Problems) Sorted() Problems {
+	files := map[string]int{}
+	for _, p := range ps {
+		if _, ok := files[p.File]; !ok {
+			files[p.File] = len(files)
+		}
+	}
+	out := slices.Clone(ps)
+	slices.SortStableFunc(out, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return out
 }
 
 // Errors gives those that stop a run.

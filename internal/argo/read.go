@@ -46,7 +46,6 @@ func (b *Bundle) read(d *document) {
 			b.problem(d, Problem{Path: "apiVersion", Message: fmt.Sprintf("%s is not a version of Argo's API; write %s", version, APIVersion)})
 			return
 		}
-		d.sound = true
 		d.name = d.tree.get("metadata").str("name")
 	}
 }
@@ -115,21 +114,21 @@ func (b *Bundle) readCore(d *document) {
 		b.decode(d)
 		d.name = o.Name
 	default:
-		d.sound = true
 		d.name = d.tree.get("metadata").str("name")
 	}
 }
 
 func (b *Bundle) decode(d *document) {
 	dec := decoder{
-		report: func(line int, path, format string, args ...any) {
-			b.problem(d, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+		report: func(at mark, path, format string, args ...any) {
+			b.problem(d, Problem{Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...)})
 		},
-		warn: func(line int, path, format string, args ...any) {
-			b.problem(d, Problem{Line: line, Path: path, Warning: true, Message: fmt.Sprintf(format, args...)})
+		warn: func(at mark, path, format string, args ...any) {
+			b.problem(d, Problem{Line: at.line, Column: at.column, Path: path, Warning: true, Message: fmt.Sprintf(format, args...)})
 		},
 	}
-	d.sound = dec.decode(d.tree, "", d.object)
+	dec.decode(d.tree, "", d.object)
+	d.dropped, d.missing = dec.dropped, dec.missing
 }
 
 // named reports an object that nothing can refer to, as it has no name.

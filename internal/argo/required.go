@@ -64,13 +64,11 @@ var requiredFields = map[reflect.Type][]string{
 }
 
 // checkRequired reports required fields that are not there.
-func (d *decoder) checkRequired(n *node, t reflect.Type, path string) bool {
-	ok := true
+func (d *decoder) checkRequired(n *node, t reflect.Type, path string) {
 	for _, field := range requiredFields[t] {
 		if v := n.get(field); v == nil || v.kind == nullNode {
-			d.report(n.line, join(path, field), "is missing")
-			ok = false
+			d.report(n.mark, join(path, field), "is missing")
+			d.missing = append(d.missing, join(path, field))
 		}
 	}
-	return ok
 }

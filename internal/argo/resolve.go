@@ -14,6 +14,9 @@ type templateSource struct {
 	path string
 }
 
+// sound says whether everything in the template could be used.
+func (s templateSource) sound() bool { return s.doc.sound() && s.doc.whole(s.path) }
+
 // scope is the templates that can be called by name alone.
 type scope struct {
 	name string

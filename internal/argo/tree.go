@@ -28,15 +28,24 @@ func (k nodeKind) String() string { return kindNames[k] }
 // node is a JSON value that knows where in its file it stands.
 type node struct {
 	kind nodeKind
-	line int
+	mark
 	// text is a string's value, a number's JSON, or "true" and "false"; written is how the author wrote it, where that
 	// may be something else ("y", "0755").
 	text, written string
-	// items of a list, or values of an object, whose keys are in keys.
+	// items of a list, or values of an object, whose keys are in keys and stand at marks.
 	items []*node
 	keys  []string
+	marks []mark
 	// dropped values are left out of the JSON: what is wrong with them has been reported.
 	dropped bool
+}
+
+// mark is a place in a text: line and column count from 1, and are 0 where they are not known.
+type mark struct{ line, column int }
+
+// put adds an entry to an object.
+func (n *node) put(key string, at mark, v *node) {
+	n.keys, n.marks, n.items = append(n.keys, key), append(n.marks, at), append(n.items, v)
 }
 
 // get gives an object's value, or nil.
@@ -124,10 +133,10 @@ func (n *node) json() []byte {
 	return b.Bytes()
 }
 
-// lineOf finds the line of the longest prefix of a path ("spec.templates[2].name") that exists.
-func (n *node) lineOf(path string) int {
+// markOf finds where the longest prefix of a path ("spec.templates[2].name") that exists stands.
+func (n *node) markOf(path string) mark {
 	found, _ := n.find(path)
-	return found.line
+	return found.mark
 }
 
 // find follows a path as far as it exists, and says whether that was to its end.
@@ -174,8 +183,11 @@ func (n *node) longestKey(path string) (*node, string) {
 	return n.items[best], path[len(n.keys[best]):]
 }
 
-// texts calls f for every string in the value, with its path.
+// texts calls f for every string in the value that is not dropped, with its path.
 func (n *node) texts(path string, f func(path, text string)) {
+	if n.dropped {
+		return
+	}
 	switch n.kind {
 	case stringNode:
 		f(path, n.text)

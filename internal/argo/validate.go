@@ -15,7 +15,7 @@ func (b *Bundle) Validate(opts Options) Problems {
 	var out Problems
 	for _, d := range b.docs {
 		if _, ok := d.object.(*Workflow); ok && d.main && d != b.run {
-			out = append(out, Problem{File: d.file, Line: d.tree.line, Path: strings.TrimSuffix(d.prefix, ": "),
+			out = append(out, Problem{File: d.file, Line: d.tree.line, Column: d.tree.column, Path: strings.TrimSuffix(d.prefix, ": "),
 				Message: "is another Workflow; one is run at a time, give each its own file"})
 		}
 	}
@@ -117,10 +117,11 @@ func (v *validator) add(p place, problem Problem) {
 	if v.soft {
 		problem.Warning, problem.InvalidSpec, problem.Upstream = true, false, ""
 	}
-	problem.File, problem.Path = p.doc.file, p.path
-	if problem.Line == 0 {
-		problem.Line = p.doc.tree.lineOf(p.path)
+	if p.doc.known(p.path) {
+		return
 	}
+	problem.File, problem.Path = p.doc.file, p.path
+	problem.place(p.doc.tree)
 	problem.Path = p.doc.prefix + p.path
 	v.problems = append(v.problems, problem)
 }

@@ -42,7 +42,7 @@ func (v *validator) templates() {
 		if s == nil {
 			continue
 		}
-		if src, ok := s.templates[key.name]; ok && src.doc.sound {
+		if src, ok := s.templates[key.name]; ok && src.sound() {
 			v.template(place{doc: src.doc, path: src.path, name: "templates." + key.name}, src.t, key.scope, nil)
 		}
 	}
@@ -101,6 +101,9 @@ func (v *validator) target(p place, prefix, in, name string, ref *TemplateRef, i
 		return nil
 	}
 	v.queue = append(v.queue, key)
+	if !src.sound() {
+		return nil // what it takes and gives is not known
+	}
 	t := v.withDefaults(src.t)
 	v.supplied(p, prefix+"templates."+t.Name+" ", t, args)
 	return t

@@ -10,7 +10,7 @@ import (
 
 // runnable checks an object that runs, or would run if it were given what it lacks.
 func (v *validator) runnable(d *document) {
-	if !d.sound {
+	if !d.sound() {
 		return // fields that could not be read would only give false alarms
 	}
 	r, problem := v.b.resolve(d)
@@ -33,7 +33,7 @@ func (v *validator) runnable(d *document) {
 			v.invalid(spec.at("templates"), "Templates is invalid field in spec if workflow referred WorkflowTemplate reference",
 				"cannot be given together with workflowTemplateRef; move them into the WorkflowTemplate")
 		}
-		if origin := v.b.origin[r.ref]; origin.sound {
+		if origin := v.b.origin[r.ref]; origin.sound() {
 			v.spec(place{doc: origin, path: "spec", name: "spec"}, &r.ref.Spec)
 		} else if origin != d {
 			return

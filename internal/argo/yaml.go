@@ -65,15 +65,15 @@ type treeBuilder struct {
 	notes []note
 }
 
-// note is something odd in a text, at a line.
+// note is something odd in a text.
 type note struct {
-	line int
+	mark
 	text string
 }
 
 // twice notes a key that was given before.
-func (b *treeBuilder) twice(key string, line, first int) {
-	b.notes = append(b.notes, note{line, fmt.Sprintf("the key %s was given before, in line %d; only this one counts, remove the other", shorten(key), first)})
+func (b *treeBuilder) twice(key string, at mark, first int) {
+	b.notes = append(b.notes, note{at, fmt.Sprintf("the key %s was given before, in line %d; only this one counts, remove the other", shorten(key), first)})
 }
 
 func (b *treeBuilder) count(line, depth int) error {
@@ -86,11 +86,13 @@ func (b *treeBuilder) count(line, depth int) error {
 	return nil
 }
 
+func markOf(y *yaml.Node) mark { return mark{y.Line, y.Column} }
+
 func (b *treeBuilder) fromYAML(y *yaml.Node, depth int) (*node, error) {
 	if err := b.count(y.Line, depth); err != nil {
 		return nil, err
 	}
-	n := &node{line: y.Line}
+	n := &node{mark: markOf(y)}
 	switch y.Kind {
 	case yaml.DocumentNode:
 		if len(y.Content) == 0 {
@@ -105,7 +107,7 @@ func (b *treeBuilder) fromYAML(y *yaml.Node, depth int) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.line = y.Line
+		v.mark = markOf(y)
 		return v, nil
 	case yaml.SequenceNode:
 		n.kind = listNode
@@ -155,12 +157,12 @@ func (b *treeBuilder) mapping(n *node, y *yaml.Node, depth int) error {
 			return fmt.Errorf("line %d: a key must be a plain text, not a list or an object", k.Line)
 		}
 		if first, ok := seen[key.Value]; ok {
-			b.twice(key.Value, k.Line, first)
-			n.items[at[key.Value]] = v
+			b.twice(key.Value, markOf(k), first)
+			n.items[at[key.Value]], n.marks[at[key.Value]] = v, markOf(k)
 			continue
 		}
 		seen[key.Value], at[key.Value] = k.Line, len(n.keys)
-		n.keys, n.items = append(n.keys, key.Value), append(n.items, v)
+		n.put(key.Value, markOf(k), v)
 	}
 	for _, m := range merged {
 		if m.kind != mapNode {
@@ -169,7 +171,7 @@ func (b *treeBuilder) mapping(n *node, y *yaml.Node, depth int) error {
 		for i, k := range m.keys {
 			if _, ok := seen[k]; !ok {
 				seen[k] = m.line
-				n.keys, n.items = append(n.keys, k), append(n.items, m.items[i])
+				n.put(k, m.marks[i], m.items[i])
 			}
 		}
 	}

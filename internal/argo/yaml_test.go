@@ -49,7 +49,7 @@ func TestDocuments(t *testing.T) {
 	if len(notes) != 1 || notes[0].line != 12 || !strings.Contains(notes[0].text, `"a" was given before, in line 11`) {
 		t.Errorf("notes: %v", notes)
 	}
-	if line := docs[0].lineOf("b.q[0]"); line != 3 {
+	if line := docs[0].markOf("b.q[0]").line; line != 3 {
 		t.Errorf("a merged value is in line %d, want 3", line)
 	}
 }
@@ -66,7 +66,7 @@ func TestJSONDocument(t *testing.T) {
 	if len(notes) != 1 || notes[0].line != 4 {
 		t.Errorf("notes: %v", notes)
 	}
-	if line := docs[0].lineOf("a"); line != 2 {
+	if line := docs[0].markOf("a").line; line != 2 {
 		t.Errorf("a is in line %d, want 2", line)
 	}
 }

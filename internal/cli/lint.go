@@ -18,6 +18,7 @@ import (
 type finding struct {
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"`
@@ -28,6 +29,9 @@ func (f finding) String() string {
 	b.WriteString(f.File)
 	if f.Line > 0 {
 		fmt.Fprintf(&b, ":%d", f.Line)
+	}
+	if f.Line > 0 && f.Column > 0 {
+		fmt.Fprintf(&b, ":%d", f.Column)
 	}
 	if f.Path != "" {
 		b.WriteString(": " + f.Path)
@@ -47,7 +51,7 @@ func (a *app) lintCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint FILE|FOLDER...",
 		Short: "Check manifests without running them",
-		Long: `Check manifests without running them: every mistake is named with its file, line and path. Files that refer to templates
+		Long: `Check manifests without running them: every mistake is named with its file, line, column and path. Files that refer to templates
 of each other are given together, or with -f and --templates.
 
 Exit codes: 0 all are good, 2 some are not.`,
@@ -142,8 +146,8 @@ func findings(file string, err error) []finding {
 	var kfpProblems *kfp.InvalidError
 	switch {
 	case errors.As(err, &argoProblems):
-		for _, p := range argoProblems {
-			out = append(out, finding{File: p.File, Line: p.Line, Path: p.Path, Message: p.Message, Warning: p.Warning})
+		for _, p := range argoProblems.Sorted() {
+			out = append(out, finding{File: p.File, Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Warning: p.Warning})
 		}
 	case errors.As(err, &kfpProblems):
 		for _, p := range kfpProblems.Problems {
@@ -151,7 +155,7 @@ func findings(file string, err error) []finding {
 			if p.Do != "" {
 				message += "; " + p.Do
 			}
-			out = append(out, finding{File: p.File, Path: p.Path, Message: message})
+			out = append(out, finding{File: p.File, Line: p.Line, Column: p.Column, Path: p.Path, Message: message})
 		}
 	default:
 		out = append(out, finding{File: file, Message: err.Error()})

@@ -286,7 +286,7 @@ func rawItems(raw string) ([]any, error) {
 		return nil, err
 	}
 	if len(docs) == 1 {
-		if list, ok := docs[0].([]any); ok {
+		if list, ok := docs[0].value.([]any); ok {
 			return list, nil
 		}
 	}

@@ -70,7 +70,7 @@ func TestCorpusCompiles(t *testing.T) {
 				if err == nil {
 					t.Fatal("it is accepted")
 				}
-				if !strings.HasPrefix(err.Error(), c.path+": ") || !strings.Contains(err.Error(), "; ") {
+				if !strings.HasPrefix(err.Error(), c.path+":") || !strings.Contains(err.Error(), "; ") {
 					t.Errorf("the error does not say where and what to do: %v", err)
 				}
 				return

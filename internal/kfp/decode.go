@@ -39,14 +39,14 @@ func (d *decoder) fill(path string, v any, to reflect.Value) {
 	case reflect.Struct:
 		m, ok := v.(map[string]any)
 		if !ok {
-			d.wrong(path, "a mapping", v)
+			d.unusable(path, "a mapping", v)
 			return
 		}
 		d.fillStruct(path, m, to)
 	case reflect.Map:
 		m, ok := v.(map[string]any)
 		if !ok {
-			d.wrong(path, "a mapping", v)
+			d.unusable(path, "a mapping", v)
 			return
 		}
 		out := reflect.MakeMapWithSize(to.Type(), len(m))
@@ -65,7 +65,7 @@ func (d *decoder) fill(path string, v any, to reflect.Value) {
 	case reflect.Slice:
 		l, ok := v.([]any)
 		if !ok {
-			d.wrong(path, "a list", v)
+			d.unusable(path, "a list", v)
 			return
 		}
 		out := reflect.MakeSlice(to.Type(), len(l), len(l))
@@ -127,8 +127,14 @@ func (d *decoder) fillScalar(path string, v any, to reflect.Value) {
 	}
 }
 
+// unusable reports a value that much else may hang on, so that without it the rest cannot be judged.
+func (d *decoder) unusable(path, want string, v any) {
+	d.wrong(path, want, v)
+	d.problems.broken = d.problems.broken || !strings.Contains(path, ".container.")
+}
+
 func (d *decoder) wrong(path, want string, v any) {
-	d.problems.add(path, "write "+want, "got %s where %s is needed", describe(v), want)
+	d.problems.drop(path, "write "+want, "got %s where %s is needed", describe(v), want)
 }
 
 // number reads a JSON number, or a text that is one (protojson writes 64-bit integers as texts).

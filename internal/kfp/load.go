@@ -21,6 +21,8 @@ type Pipeline struct {
 	Platform PlatformSpec
 	// raw are the documents as they were read, for what hooks are shown.
 	raw map[string]any
+	// places are where its fields stand in the file.
+	places places
 }
 
 // IsIR says whether data looks like a compiled pipeline: one that should be given to [Load], whose errors then say what
@@ -35,7 +37,7 @@ func IsIR(data []byte) bool {
 		return bytes.Contains(data, []byte("pipelineInfo:")) && bytes.Contains(data, []byte("schemaVersion:"))
 	}
 	for _, d := range docs {
-		m, ok := d.(map[string]any)
+		m, ok := d.value.(map[string]any)
 		if !ok || m["apiVersion"] != nil {
 			continue
 		}
@@ -54,36 +56,63 @@ func isComment(data []byte) bool {
 }
 
 // Load reads a compiled pipeline: YAML or JSON; one document, or two with a platform spec, in any order; or a wrapper
-// {pipeline_spec, platform_spec}. It checks it as [Pipeline.Validate] does. All problems come in one [*InvalidError].
+// {pipeline_spec, platform_spec}. It checks it as [Pipeline.Validate] does, as far as it could be read. All problems come
+// in one [*InvalidError].
 func Load(main Source) (*Pipeline, error) {
 	p := &Pipeline{Name: main.Name}
 	probs := &problems{file: main.Name}
 	docs, err := documents(main.Data)
 	if err != nil {
-		probs.add("", "fix its syntax", "this is no YAML or JSON: %s", err)
+		probs.all = append(probs.all, syntaxProblem(main.Name, err))
 		return nil, probs.err()
 	}
-	p.sort(docs, probs)
-	if err := probs.err(); err != nil {
-		return nil, err
+	for _, d := range docs {
+		p.places = append(p.places, d.node)
 	}
-	if err := p.Validate(); err != nil {
+	probs.places = p.places
+	specs := p.sort(docs, probs)
+	probs.places = p.places
+	if specs == 1 && !probs.broken {
+		p.validate(probs)
+	}
+	if err := probs.err(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// sort finds out which document is what, and decodes them.
-func (p *Pipeline) sort(docs []any, probs *problems) {
+// syntaxProblem turns an error of the YAML reader, "line 3: ...", into a problem.
+func syntaxProblem(file string, err error) Problem {
+	p := Problem{File: file, Do: "fix its syntax"}
+	text := err.Error()
+	if head, rest, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(head, "line ") {
+		if n, ok := wholeNumber(strings.TrimPrefix(head, "line ")); ok {
+			p.Line, text = int(n), rest
+			if strings.Contains(rest, "did not find expected") {
+				p.Line++ // the YAML parser, unlike its scanner, counts lines from 0
+			}
+		}
+	}
+	p.What = "this is no YAML or JSON: " + text
+	return p
+}
+
+// sort finds out which document is what, and decodes them. It gives the number of pipeline specs.
+func (p *Pipeline) sort(docs []document, probs *problems) (specs int) {
 	d := &decoder{problems: probs}
-	var specs, platforms int
+	var platforms int
 	for i, doc := range docs {
-		m, ok := doc.(map[string]any)
+		m, ok := doc.value.(map[string]any)
 		if !ok {
-			probs.add("", "give a pipeline that the kfp SDK compiled", "document %d is %s", i+1, describe(doc))
+			probs.add("", "give a pipeline that the kfp SDK compiled", "document %d is %s", i+1, describe(doc.value))
 			continue
 		}
 		if spec, platform, ok := wrapper(m); ok {
+			for _, path := range []string{"pipelineSpec", "platformSpec"} {
+				if _, inside, _ := fieldOf(content(doc.node), path); inside != nil {
+					p.places = append(p.places, inside)
+				}
+			}
 			if spec != nil {
 				specs++
 				p.decodeSpec(d, "pipeline_spec", spec)
@@ -111,6 +140,7 @@ func (p *Pipeline) sort(docs []any, probs *problems) {
 	if platforms > 1 {
 		probs.add("", "merge them", "there are %d platform specs in it", platforms)
 	}
+	return specs
 }
 
 func (p *Pipeline) decodeSpec(d *decoder, path string, m any) {

@@ -82,7 +82,7 @@ func TestLoadForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asJSON, err := json.Marshal(docs[0])
+	asJSON, err := json.Marshal(docs[0].value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +232,14 @@ func TestBrokenDocuments(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ data, want string }{
 		"empty":     {"# PIPELINE DEFINITION\n", "p.yaml: there is no pipeline spec in it; compile"},
-		"yaml":      {"pipelineInfo: {", "p.yaml: this is no YAML or JSON: "},
+		"yaml":      {"pipelineInfo: {", "p.yaml:2: this is no YAML or JSON: "},
 		"list":      {"- a", "p.yaml: document 1 is a list; give"},
 		"two specs": {hello + "---\n" + hello, "p.yaml: there are 2 pipeline specs in it; give each"},
 		"twice":     {"a: 1\na: 2\n", `the key "a" appears twice`},
 		"bomb":      {bomb, "too large"},
 		"nan":       {"a: .nan", "no number that JSON can hold"},
 		"list key":  {"[a]: 1", "the key of a mapping must be a text"},
-		"deep":      {strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "p.yaml: "},
+		"deep":      {strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "p.yaml:1: this is no YAML or JSON: the document is too"},
 		"platforms": {hello + "---\n" + platform + "---\n" + platform, "there are 2 platform specs in it; merge them"},
 	} {
 		_, err := Load(Source{Name: "p.yaml", Data: []byte(c.data)})

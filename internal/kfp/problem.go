@@ -1,23 +1,33 @@
 package kfp
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 )
 
 // Problem is one thing that is wrong with a pipeline: where, what, and what to do about it.
 type Problem struct {
-	// File and Path say where: "pipeline.yaml", "root.dag.tasks.train.componentRef". Path may be empty.
-	File, Path string
+	// File and Path say where: "pipeline.yaml", "root.dag.tasks.train.componentRef". Path may be empty. Line and Column
+	// count from 1, and are 0 where they are not known.
+	File, Path   string
+	Line, Column int
 	// What is wrong, and what to Do.
 	What, Do string
 }
 
-// String gives "file: path: what; what to do".
+// String gives "file:line:column: path: what; what to do".
 func (p Problem) String() string {
 	var b strings.Builder
-	for _, part := range []string{p.File, p.Path} {
+	file := p.File
+	if p.Line > 0 {
+		file += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Line > 0 && p.Column > 0 {
+		file += fmt.Sprintf(":%d", p.Column)
+	}
+	for _, part := range []string{file, p.Path} {
 		if part != "" {
 			b.WriteString(part)
 			b.WriteString(": ")
@@ -45,20 +55,39 @@ func (e *InvalidError) Error() string {
 
 // problems collects what is wrong.
 type problems struct {
-	file string
-	all  []Problem
+	file   string
+	places places
+	all    []Problem
+	// dropped are the paths of values that could not be used, which has been reported. broken says that the rest cannot
+	// be judged without one of them.
+	dropped []string
+	broken  bool
 }
 
-// add notes a problem at a path. The text after "; " in the format, if any, says what to do.
+// add notes a problem at a path, unless it only follows from a value that could not be used.
 func (p *problems) add(path, do, format string, args ...any) {
-	p.all = append(p.all, Problem{File: p.file, Path: path, What: fmt.Sprintf(format, args...), Do: do})
+	for _, d := range p.dropped {
+		if within(path, d) || within(d, path) {
+			return
+		}
+	}
+	line, column := p.places.find(path)
+	p.all = append(p.all, Problem{File: p.file, Path: path, Line: line, Column: column, What: fmt.Sprintf(format, args...), Do: do})
 }
 
-// err gives all problems in a stable order, or nil.
+// drop notes that the value at a path cannot be used.
+func (p *problems) drop(path, do, format string, args ...any) {
+	p.add(path, do, format, args...)
+	p.dropped = append(p.dropped, path)
+}
+
+// err gives all problems in the order of the file, or nil.
 func (p *problems) err() error {
 	if len(p.all) == 0 {
 		return nil
 	}
-	sort.SliceStable(p.all, func(i, j int) bool { return p.all[i].Path < p.all[j].Path })
+	slices.SortStableFunc(p.all, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+	})
 	return &InvalidError{Problems: p.all}
 }

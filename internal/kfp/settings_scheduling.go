@@ -178,7 +178,7 @@ func (s *settings) rawField(name string) any {
 	if err != nil || len(docs) != 1 {
 		return nil
 	}
-	m, _ := docs[0].(map[string]any)
+	m, _ := docs[0].value.(map[string]any)
 	return m[name]
 }
 

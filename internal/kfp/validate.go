@@ -16,7 +16,13 @@ var pipelineName = regexp.MustCompile(`[a-z0-9]`)
 
 // Validate finds everything that is wrong with the pipeline; nil, or an [*InvalidError].
 func (p *Pipeline) Validate() error {
-	v := &validator{pipeline: p, probs: &problems{file: p.Name}, cel: kfpexpr.NewChecker(), extra: p.extraInputs()}
+	probs := &problems{file: p.Name, places: p.places}
+	p.validate(probs)
+	return probs.err()
+}
+
+func (p *Pipeline) validate(probs *problems) {
+	v := &validator{pipeline: p, probs: probs, cel: kfpexpr.NewChecker(), extra: p.extraInputs()}
 	v.head()
 	for _, n := range sortedKeys(p.Spec.Components) {
 		v.component("components."+n, n, p.Spec.Components[n])
@@ -28,7 +34,6 @@ func (p *Pipeline) Validate() error {
 	for _, label := range sortedKeys(p.Spec.DeploymentSpec.Executors) {
 		v.executor("deploymentSpec.executors."+label, p.Spec.DeploymentSpec.Executors[label])
 	}
-	return v.probs.err()
 }
 
 // validator checks a pipeline.

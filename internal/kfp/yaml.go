@@ -16,10 +16,10 @@ import (
 // maxNodes bounds how many values a document may have once its aliases are written out.
 const maxNodes = 2_000_000
 
-// documents reads all documents of a YAML stream (JSON is YAML) as JSON values. Documents without content are left out.
-func documents(data []byte) ([]any, error) {
+// documents reads all documents of a YAML stream (JSON is YAML). Documents without content are left out.
+func documents(data []byte) ([]document, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var docs []any
+	var docs []document
 	for {
 		var n yaml.Node
 		err := dec.Decode(&n)
@@ -35,7 +35,7 @@ func documents(data []byte) ([]any, error) {
 			return nil, err
 		}
 		if v != nil {
-			docs = append(docs, v)
+			docs = append(docs, document{v, &n})
 		}
 	}
 }
