@@ -1,22 +1,32 @@
 package hook
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"cel.dev/cel-go/cel"
+	celast "cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
 )
 
-// Limits of match conditions. The cost is CEL's own measure; a condition over a task's facts needs a few hundred.
+// Limits of match conditions. None of them is time: the engine asks, and the same facts must always get the same answer,
+// on a busy machine and at a replay too.
+//
+// The cost is CEL's own measure; a condition over a task's facts needs a few hundred. It counts what a loop does, but
+// takes any value for a small one; so no value may have more than maxConditionParts parts, counted in depth (lists that
+// share their parts are walked once for each place), or more text than ten bytes a unit of maxConditionSize.
 const (
 	maxConditionBytes = 4096
 	maxConditionCost  = 100_000
-	conditionTime     = 250 * time.Millisecond
+	maxConditionParts = 20_000
+	maxConditionDepth = 64
+	maxConditionSize  = 400_000
+	maxPatternSize    = 500 // instructions of a regular expression
 	maxPrograms       = 1024
 )
 
@@ -77,6 +87,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable("workflow", cel.MapType(cel.StringType, cel.DynType)),
 		cel.CrossTypeNumericComparisons(true),
 		ext.Strings(),
+		cel.RegexProgramSizeLimit(maxPatternSize),
 	)
 })
 
@@ -98,7 +109,50 @@ func compile(source string) (cel.Program, error) {
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("must give true or false, not %s", t)
 	}
-	return env.Program(ast, cel.CostLimit(maxConditionCost), cel.InterruptCheckFrequency(100))
+	if name := unbounded(ast); name != "" {
+		return nil, fmt.Errorf("calls %s, which conditions cannot: what it makes has no bound", name)
+	}
+	return env.Program(ast,
+		cel.CostLimit(maxConditionCost), cel.CostTracking(depthCost{}),
+		cel.MemoryLimit(maxConditionSize), cel.MemoryTracking(types.MemoryTrackerSampleInterval(1), types.MemoryTrackerSizeCalculator(sizes)),
+	)
+}
+
+// unbounded names a call in a condition whose result may be as large as the product of what it takes, and is made before
+// anything can measure it; "" if there is none.
+func unbounded(ast *cel.Ast) (name string) {
+	celast.PostOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		if e.Kind() != celast.CallKind {
+			return
+		}
+		switch f := e.AsCall().FunctionName(); f {
+		case "format", "join", "replace":
+			name = f
+		}
+	}))
+	return name
+}
+
+// sizes measures a value with all that is in it.
+var sizes = types.NewSizeCalculator(
+	types.SizeCalculatorMaxDepth(maxConditionDepth), types.SizeCalculatorMaxTraversal(maxConditionParts),
+)
+
+// depthCost makes a comparison cost what it walks over: CEL's own measure looks at the outermost list or map only.
+type depthCost struct{}
+
+// CallCost gives the cost of comparisons; nil leaves all else to CEL.
+func (depthCost) CallCost(_, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	switch overload {
+	case overloads.Equals, overloads.NotEquals, overloads.InList:
+	default:
+		return nil
+	}
+	cost := uint64(1)
+	for _, a := range args {
+		cost += uint64(sizes.AggregateSize(a))
+	}
+	return &cost
 }
 
 // issuesError says in one line what is wrong with a source, and where.
@@ -120,9 +174,7 @@ func evaluate(program cel.Program, facts map[string]any) (ok bool, err error) {
 			err = fmt.Errorf("cannot be evaluated: %v", fault)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), conditionTime)
-	defer cancel()
-	value, _, err := program.ContextEval(ctx, facts)
+	value, _, err := program.Eval(facts)
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,10 +77,81 @@ func TestConditionsThatCannotBeDecided(t *testing.T) {
 	}
 }
 
+// Conditions that would take an evaluator's time or memory without end are refused by what they cost, which does not depend
+// on the machine: the same condition over the same facts gets the same answer, however busy it is.
+func TestHostileConditions(t *testing.T) {
+	chain := func(start, link string, n int, end string) string { return start + strings.Repeat(link, n) + end }
+	deep := func(n int) any {
+		var v any = "x"
+		for range n {
+			v = []any{v}
+		}
+		return v
+	}
+	wide := make([]any, 15_000)
+	for i := range wide {
+		wide[i] = []any{int64(i)}
+	}
+	hostile := map[string]any{
+		"task":     map[string]any{"wide": wide, "deep": deep(1000), "text": strings.Repeat("a", 1<<20)},
+		"workflow": map[string]any{},
+	}
+	for name, c := range map[string]struct{ source, want string }{
+		"a list that doubles":              {chain("[[0]]", ".map(x, [x, x])", 60, ".all(x, x == x)"), "limit exceeded"},
+		"a list that doubles, untyped":     {chain("[[0]]", ".map(x, [x, x, dyn(1)])", 60, ".all(x, x != x)"), "limit exceeded"},
+		"a list that doubles, as a result": {chain("[dyn([0])]", ".map(x, dyn([x, x]))", 60, "[0]"), "limit exceeded"},
+		"a map that doubles":               {chain("[{'a': dyn(0)}]", ".map(x, {'a': dyn(x), 'b': dyn(x)})", 60, ".all(x, x in [x])"), "limit exceeded"},
+		"a text that doubles":              {chain("['a']", ".map(x, x + x)", 100, ".size() == 1"), "limit exceeded"},
+		"later rounds grow, the first not": {chain("['', 'a']", ".map(x, x + x)", 100, ".size() == 1"), "limit exceeded"},
+		"comparisons in loops":             {"[1,2,3,4,5,6,7,8].all(a, [1,2,3,4,5,6,7,8].all(b, task.wide == task.wide))", "limit exceeded"},
+		"membership in loops":              {"[1,2,3,4,5,6,7,8].all(a, [1,2,3,4,5,6,7,8].all(b, !(task.wide in [task.wide, [a]])))", "limit exceeded"},
+		"a large pattern":                  {"'a'.matches('((a{100}){100}){10}')", "regex"},
+		"a large pattern, made":            {"'a'.matches('((a{100})' + '{100}){10}')", "regex"},
+		"a pattern over a large text":      {"task.text.matches('a*a*a*a*a*b')", "limit exceeded"},
+		"precision":                        {"'%.1000000000f'.format([1.0]) == ''", "precision"},
+		"a text made of others":            {"'%s'.format([task]) == ''", "calls format"},
+		"texts as long as a product":       {"task.text.replace('a', task.text) == ''", "calls replace"},
+		"a deep value":                     {"task.deep == task.deep", "limit exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c1, c2 Conditions
+			_, err := c1.Match([]string{c.source}, hostile)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			wantText(t, "the error", err.Error(), c.want)
+			if _, again := c2.Match([]string{c.source}, hostile); again == nil || again.Error() != err.Error() {
+				t.Errorf("the second time: %v, the first %v", again, err)
+			}
+		})
+	}
+}
+
+// A workflow's facts may be large without its conditions being refused.
+func TestConditionsOverLargeFacts(t *testing.T) {
+	parameters := map[string]any{"config": strings.Repeat("x", 1<<20)}
+	for i := range 5000 {
+		parameters["p"+strconv.Itoa(i)] = int64(i)
+	}
+	large := map[string]any{"task": map[string]any{"template": "train"}, "workflow": map[string]any{"parameters": parameters}}
+	var c Conditions
+	for source, want := range map[string]bool{
+		"'p7' in workflow.parameters && workflow.parameters.p7 == 7": true,
+		"has(workflow.parameters.config)":                            true,
+		"size(workflow.parameters.config) > 10":                      true,
+		"workflow.parameters.exists(k, k == 'none')":                 false,
+	} {
+		if got, err := c.Match([]string{source}, large); err != nil || got != want {
+			t.Errorf("%s: %v, %v, want %v", source, got, err, want)
+		}
+	}
+}
+
 func FuzzMatch(f *testing.F) {
 	f.Add("task.template.startsWith('train')")
 	f.Add("workflow.labels.exists(k, k.startsWith('te')) && task.attempt in [1, 2]")
-	f.Add("'%s'.format([task])")
+	f.Add("[[0]].map(x, [x, x]).map(x, [x, x]).all(x, x == x)")
+	f.Add("'a'.matches('(a{10}){10}')")
 	f.Add("[[[[task]]]].all(x, x.map(y, y) == x)")
 	var c Conditions
 	f.Fuzz(func(t *testing.T, source string) {
