@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-ml/sluice/internal/expr/argoexpr"
 )
 
 // globals are the workflow's variables that have names of the author's choice.
@@ -127,7 +129,7 @@ func (g *globals) addOutputs(t *Template) {
 	})
 }
 
-func (g *globals) known(tag string, parts []string) (bool, string) {
+func (g *globals) known(parts []string) (bool, string) {
 	name := ""
 	if len(parts) > 2 {
 		name = strings.Join(parts[2:], ".")
@@ -148,8 +150,11 @@ func (g *globals) known(tag string, parts []string) (bool, string) {
 		return len(parts) == 2, ""
 	case "failures":
 		return g.exit, "; it is known only where the workflow has onExit"
-	case "duration", "creationTimestamp", "scheduledTime":
-		return true, ""
+	case "duration", "scheduledTime":
+		return len(parts) == 2, "; it has no parts"
+	case "creationTimestamp":
+		return len(parts) == 2 || len(parts) == 3 && argoexpr.IsTimeForm(parts[2]),
+			"; forms of a time are RFC3339, s and the letters of strftime: Y, m, d, H, M, S and the like"
 	case "parameters":
 		if g.anyParameter {
 			return true, ""
@@ -178,9 +183,6 @@ func (g *globals) known(tag string, parts []string) (bool, string) {
 			return true, ""
 		}
 		return in(g.outputArtifacts, "global output artifact")
-	}
-	if strings.HasPrefix(tag, "workflow.creationTimestamp") || strings.HasPrefix(tag, "workflow.duration") {
-		return true, ""
 	}
 	return false, "; there is no such variable of a workflow"
 }

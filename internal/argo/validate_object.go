@@ -77,12 +77,12 @@ func (v *validator) cron(p place, s *CronWorkflowSpec) {
 		case !scheduleForm.MatchString(schedule):
 			v.refuse(p.at("schedules").item(i), "%s is not a schedule; write five fields, or @daily and the like", shorten(schedule))
 		case err != nil:
-			v.late(p.at("schedules").item(i), "%s is not a schedule: %v", shorten(schedule), err)
+			v.refuse(p.at("schedules").item(i), "%s is not a schedule: %v", shorten(schedule), err)
 		}
 	}
 	if s.Timezone != "" {
 		if _, err := time.LoadLocation(s.Timezone); err != nil {
-			v.late(p.at("timezone"), "%s is not a time zone; write one like Europe/Zurich", shorten(s.Timezone))
+			v.refuse(p.at("timezone"), "%s is not a time zone; write one like Europe/Zurich", shorten(s.Timezone))
 		}
 	}
 	v.oneOf(p.at("concurrencyPolicy"), s.ConcurrencyPolicy, "Allow", "Forbid", "Replace")

@@ -2,6 +2,7 @@ package argo
 
 import (
 	"fmt"
+	"strings"
 )
 
 // argumentNames checks the names of a call's arguments.
@@ -54,11 +55,7 @@ func (v *validator) arguments(p place, a Arguments) {
 			v.late(at, "has both value and valueFrom; keep one")
 		}
 		if f := x.ValueFrom; f != nil {
-			if f.Path != "" || f.JSONPath != "" || f.JQFilter != "" {
-				v.invalid(at.at("valueFrom"), name+".valueFrom only allows: default, configMapKeyRef and supplied",
-					"may not have path, jsonPath or jqFilter here; they are for outputs")
-			}
-			v.expression(at.at("valueFrom.expression"), f.Expression)
+			v.argumentSource(at.at("valueFrom"), name, f)
 		}
 		if x.Value != nil {
 			v.enum(at, name, x.Enum, string(*x.Value))
@@ -66,6 +63,17 @@ func (v *validator) arguments(p place, a Arguments) {
 	}
 	for i, x := range a.Artifacts {
 		v.argumentArtifact(p.at("artifacts").item(i), p.name+"."+x.Name, x)
+	}
+}
+
+// argumentSource checks where an argument's value comes from.
+func (v *validator) argumentSource(p place, name string, f *ValueFrom) {
+	upstream := name + ".valueFrom only allows: default, configMapKeyRef and supplied"
+	switch {
+	case f.Path != "" || f.JSONPath != "" || f.JQFilter != "" || f.Parameter != "" || f.Expression != "":
+		v.invalid(p, upstream, "may only have configMapKeyRef, supplied, event and default; what a file, a parameter or an expression gives is written as value: {{...}}")
+	case f.ConfigMapKeyRef == nil && f.Supplied == nil && f.Event == "":
+		v.invalid(p, upstream, "must have configMapKeyRef, supplied or event; a default alone is written as value")
 	}
 }
 
@@ -129,8 +137,33 @@ func (v *validator) location(p place, name string, l ArtifactLocation) {
 	if l.Git != nil && l.Git.Repo == "" {
 		v.invalid(p.at("git.repo"), name+".git.repo is required", "is missing")
 	}
+	if l.HDFS != nil {
+		v.hdfs(p.at("hdfs"), name+".hdfs", l.HDFS)
+	}
 	if l.S3 != nil {
 		v.oneOf(p.at("s3.addressingStyle"), l.S3.AddressingStyle, "path", "virtual-hosted")
+	}
+}
+
+// hdfs checks an artifact in HDFS: where it is, and as whom it is read.
+func (v *validator) hdfs(p place, name string, a *HDFSArtifact) {
+	if len(a.Addresses) == 0 {
+		v.invalid(p.at("addresses"), name+".addresses is required", "is missing; name the name nodes")
+	}
+	if a.Path != "" && !hasTag(a.Path) && !strings.HasPrefix(a.Path, "/") {
+		v.invalid(p.at("path"), name+".path must be a absolute file path", "%s must begin with a slash", shorten(a.Path))
+	}
+	kerberos := a.KrbServicePrincipalName != "" && a.KrbConfigConfigMap != nil
+	switch {
+	case a.HDFSUser == "" && a.KrbCCacheSecret == nil && a.KrbKeytabSecret == nil:
+		v.invalid(p, fmt.Sprintf("either %s.hdfsUser, %s.krbCCacheSecret or %s.krbKeytabSecret is required", name, name, name),
+			"does not say as whom it is read; add hdfsUser, krbCCacheSecret or krbKeytabSecret")
+	case a.KrbKeytabSecret != nil && (!kerberos || a.KrbUsername == "" || a.KrbRealm == ""):
+		v.invalid(p, fmt.Sprintf("%s.krbServicePrincipalName, %s.krbConfigConfigMap, %s.krbUsername and %s.krbRealm are required with %s.krbKeytabSecret", name, name, name, name, name),
+			"must have krbServicePrincipalName, krbConfigConfigMap, krbUsername and krbRealm beside krbKeytabSecret")
+	case a.KrbCCacheSecret != nil && !kerberos:
+		v.invalid(p, fmt.Sprintf("%s.krbServicePrincipalName and %s.krbConfigConfigMap are required with %s.krbCCacheSecret", name, name, name),
+			"must have krbServicePrincipalName and krbConfigConfigMap beside krbCCacheSecret")
 	}
 }
 

@@ -94,9 +94,24 @@ func (v *validator) text(p place, prefix, text string, vars *variables) {
 			v.invalid(p, fmt.Sprintf("%sfailed to resolve {{%s}}", prefix, tag), "failed to resolve {{%s}}%s", tag, hint)
 		}
 	}
+	if tag, ok := unclosedTag(text); ok {
+		v.invalid(p, fmt.Sprintf("%sfailed to resolve {{%s}}", prefix, tag), "%s is never closed; add }}", shorten("{{"+tag))
+		return
+	}
 	if err := argoexpr.CheckText(text); err != nil {
 		v.late(p, "%v", err)
 	}
+}
+
+// unclosedTag gives what follows the last {{ of a text, where that is never closed and one of Argo's variables.
+func unclosedTag(text string) (string, bool) {
+	i := strings.LastIndex(text, "{{")
+	if i < 0 || strings.Contains(text[i:], "}}") {
+		return "", false
+	}
+	tag := text[i+2:]
+	word, _, _ := strings.Cut(strings.TrimSpace(tag), ".")
+	return tag, slices.Contains([]string{"item", "steps", "inputs", "outputs", "pod", "workflow", "tasks"}, word) && strings.Contains(tag, ".")
 }
 
 // expression checks an expression without braces.
@@ -153,7 +168,7 @@ func (s *variables) known(tag string) (bool, string) {
 	case "inputs":
 		return s.knownInput(parts)
 	case "workflow":
-		return s.v.global.known(tag, parts)
+		return s.v.global.known(parts)
 	case "steps", "tasks":
 		return s.knownCall(parts)
 	case "item":

@@ -113,9 +113,8 @@ func (v *validator) workflowArguments(spec place) {
 			p.doc, p.path = v.b.origin[v.r.ref], "spec.arguments"
 		}
 		given, isGiven := v.opts.Parameters[a.Name]
-		if f := a.ValueFrom; f != nil && (f.Path != "" || f.JSONPath != "" || f.Parameter != "" || f.Expression != "" || f.JQFilter != "") {
-			v.invalid(p.at("valueFrom"), name+".valueFrom only allows: default, configMapKeyRef and supplied",
-				"may only have configMapKeyRef, supplied, event and default here; there is nothing yet that it could be taken from")
+		if a.ValueFrom != nil {
+			v.argumentSource(p.at("valueFrom"), name, a.ValueFrom)
 		}
 		value := given
 		switch {
