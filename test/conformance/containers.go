@@ -7,6 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/sluice-ml/sluice/test/conformance/corpus"
+	"github.com/sluice-ml/sluice/test/images"
 )
 
 // packedLabel marks the images that were packed here.
@@ -68,20 +73,20 @@ func (e *containerEngine) pack(ctx context.Context, bin string) (reason string, 
 			return err.Error(), nil
 		}
 	}
-	for _, i := range images() {
-		archive, err := rootFolder(ctx, busybox, bin, i)
+	for _, i := range images.Small() {
+		archive, err := i.Root(ctx, busybox, bin)
 		if err != nil {
 			return "", err
 		}
-		for n, name := range i.names {
+		for n, name := range i.Names {
 			if reason := e.taken(ctx, name); reason != "" {
 				return reason, nil
 			}
-			args := []string{"tag", i.names[0], name}
+			args := []string{"tag", i.Names[0], name}
 			if n == 0 {
 				args = []string{"import", "--change", "LABEL " + packedLabel + "=yes"}
-				if i.entrypoint != "" {
-					args = append(args, "--change", fmt.Sprintf("ENTRYPOINT [%q]", i.entrypoint))
+				if i.Entrypoint != "" {
+					args = append(args, "--change", fmt.Sprintf("ENTRYPOINT [%q]", i.Entrypoint))
 				}
 				args = append(args, "-", name)
 			}
@@ -106,4 +111,28 @@ func (e *containerEngine) taken(ctx context.Context, name string) string {
 		return "" // it is not there, or ours
 	}
 	return fmt.Sprintf("%s has an image %s that was not packed here and would be replaced", e.program, name)
+}
+
+var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: *['"]?([^'"\s]+)`)
+
+// onlyPacked says whether a manifest uses images, and none but those that are packed here.
+func onlyPacked(m corpus.Manifest) bool {
+	var known []string
+	for _, i := range images.Small() {
+		known = append(known, i.Names...)
+	}
+	used := false
+	for _, file := range append([]string{m.Path}, m.Needs...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		for _, match := range imageLine.FindAllStringSubmatch(string(text), -1) {
+			used = true
+			if !slices.Contains(known, images.FullName(match[1])) {
+				return false
+			}
+		}
+	}
+	return used
 }

@@ -28,17 +28,18 @@ import (
 var asked = map[string][]string{
 	"argo": {"local", "suspend", "rejected"},
 	"kfp":  {"local", "invalid", "pip"},
+	"kube": {"local", "cluster", "store", "cron"},
 }
 
 type options struct {
-	corpus, sluice, out, doc, requirements, work, bin string
-	suites, classes                                   []string
-	match, runtime, name                              string
-	most                                              int
-	limit                                             time.Duration
-	parallel                                          int
-	percent                                           float64
-	keep, verbose                                     bool
+	corpus, sluice, out, doc, requirements, work, bin, cluster string
+	suites, classes                                            []string
+	match, runtime, name                                       string
+	most                                                       int
+	limit                                                      time.Duration
+	parallel                                                   int
+	percent                                                    float64
+	keep, verbose                                              bool
 }
 
 func main() {
@@ -66,6 +67,7 @@ func parse() options {
 	flag.StringVar(&o.requirements, "requirements", "test/requirements.txt", "Python packages that KFP components import")
 	flag.StringVar(&o.work, "work", "build/conformance", "folder for what is kept between runs (the Python environment)")
 	flag.StringVar(&o.bin, "bin", "test/conformance/bin", "folder of programs that shorten long naps")
+	flag.StringVar(&o.cluster, "cluster", "../shared/cluster", "folder of scripts that bring a cluster up, for the suite kube where KUBECONFIG is not set")
 	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
 	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
 	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
@@ -98,7 +100,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		fmt.Printf("%s: 0 passed, 0 failed, 1 skipped\n", o.name)
 		return true, nil
 	}
-	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements, &o.bin} {
+	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements, &o.bin, &o.cluster} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return false, err
@@ -182,6 +184,9 @@ func runSuite(ctx context.Context, o options, name string, corpora []corpus.Suit
 		})
 	}
 	group.Wait()
+	if f, ok := s.(interface{ finish(context.Context) error }); ok {
+		return f.finish(ctx)
+	}
 	return nil
 }
 
@@ -192,8 +197,12 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 	if len(classes) == 0 {
 		classes = asked[name]
 	}
+	var programs string
 	for _, c := range corpora {
-		if name == "lint" || c.Name == name {
+		if c.Name == "argo" {
+			programs = c.Bin
+		}
+		if name == "lint" || c.Name == name || name == "kube" && c.Name == "argo" {
 			manifests = append(manifests, c.Manifests...)
 		}
 		if c.Name == name {
@@ -205,11 +214,14 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 			}
 		}
 	}
-	if name == "lint" {
+	switch name {
+	case "lint":
 		s = &lintSuite{options: o}
+	case "kube":
+		s = &kubeSuite{options: o, programs: programs}
 	}
 	if s == nil {
-		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, lint", name)
+		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, kube, lint", name)
 	}
 	if o.doc != "" {
 		if err := correct(o.doc, manifests); err != nil {

@@ -1,4 +1,6 @@
-package main
+// Package images packs the container images that manifests of the corpora name, on this machine and without a registry:
+// busybox under the names of small ones, and a Debian with the programs that the others need.
+package images
 
 import (
 	"archive/tar"
@@ -9,31 +11,29 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
-
-	"github.com/sluice-ml/sluice/test/conformance/corpus"
 )
 
-// image is a container image that can be packed here: busybox under the names of small images, and the programs that the
-// corpus has for some of them, at the paths where the images have them.
-type image struct {
-	names      []string
-	program    string // a file of the corpus' bin folder
-	entrypoint string // where it goes, and what the image runs
+// Image is a container image that can be packed here: busybox, and the programs that the corpus has for some images, at the
+// paths where they have them.
+type Image struct {
+	// Names are the full names of images that it stands for.
+	Names []string
+	// Program is a file of the corpus' bin folder; Entrypoint where it goes, and what the image runs.
+	Program, Entrypoint string
 }
 
-func images() []image {
-	return []image{
-		{names: []string{"docker.io/library/busybox:latest", "docker.io/library/alpine:3.23"}},
-		{names: []string{"docker.io/argoproj/argosay:v2"}, program: "argosay", entrypoint: "/argosay"},
-		{names: []string{"docker.io/argoproj/argosay:v1"}, program: "cowsay", entrypoint: "/usr/local/bin/cowsay"},
+// Small are the images that busybox is enough for.
+func Small() []Image {
+	return []Image{
+		{Names: []string{"docker.io/library/busybox:latest", "docker.io/library/alpine:3.23"}},
+		{Names: []string{"docker.io/argoproj/argosay:v2"}, Program: "argosay", Entrypoint: "/argosay"},
+		{Names: []string{"docker.io/argoproj/argosay:v1"}, Program: "cowsay", Entrypoint: "/usr/local/bin/cowsay"},
 	}
 }
 
-// rootFolder is the tar archive of an image's root.
-func rootFolder(ctx context.Context, busybox, bin string, i image) ([]byte, error) {
+// Root is the tar archive of a small image's root; bin is the corpus' folder of programs.
+func (i Image) Root(ctx context.Context, busybox, bin string) ([]byte, error) {
 	applets, err := exec.CommandContext(ctx, busybox, "--list").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the programs of busybox: %w", err)
@@ -79,40 +79,16 @@ func rootFolder(ctx context.Context, busybox, bin string, i image) ([]byte, erro
 	if err := add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/bash", Mode: 0o755}, []byte("#!/bin/sh\nexec sh \"$@\"\n")); err != nil {
 		return nil, err
 	}
-	if i.program != "" {
-		if err := addFile(strings.TrimPrefix(i.entrypoint, "/"), filepath.Join(bin, i.program)); err != nil {
+	if i.Program != "" {
+		if err := addFile(strings.TrimPrefix(i.Entrypoint, "/"), filepath.Join(bin, i.Program)); err != nil {
 			return nil, err
 		}
 	}
 	return out.Bytes(), w.Close()
 }
 
-var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: *['"]?([^'"\s]+)`)
-
-// onlyPacked says whether a manifest uses images, and none but those that are packed here.
-func onlyPacked(m corpus.Manifest) bool {
-	var known []string
-	for _, i := range images() {
-		known = append(known, i.names...)
-	}
-	used := false
-	for _, file := range append([]string{m.Path}, m.Needs...) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return false
-		}
-		for _, match := range imageLine.FindAllStringSubmatch(string(text), -1) {
-			used = true
-			if !slices.Contains(known, fullName(match[1])) {
-				return false
-			}
-		}
-	}
-	return used
-}
-
-// fullName completes an image's name as docker does.
-func fullName(name string) string {
+// FullName completes an image's name as docker does.
+func FullName(name string) string {
 	if !strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") {
 		name += ":latest"
 	}

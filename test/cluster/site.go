@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluice-ml/sluice/test/images"
+)
+
+// The image of the executor, as it is loaded into the node.
+const ExecutorImage = "sluice.local/sluice-executor:test"
+
+// hostAddress is where pods of a cluster that was brought up here reach this machine.
+const hostAddress = "10.244.0.1"
+
+// Options say what a site is made of.
+type Options struct {
+	// Scripts is the folder that brings a cluster up; Sluice the program; its executor lies beside it.
+	Scripts, Sluice string
+	// Work is a folder for what is kept between runs; Programs the corpus' folder of programs for images.
+	Work, Programs string
+	// Args are more arguments for the controller.
+	Args []string
+	// Log takes what the scripts and the controller have to say; nil discards the first and keeps the second in Work.
+	Log io.Writer
+}
+
+// Site is a cluster with images, custom resources and a running controller.
+type Site struct {
+	*Cluster
+	options    Options
+	controller *exec.Cmd
+	ended      chan error
+}
+
+// Start makes a site. Close ends the controller; the cluster stays.
+func Start(ctx context.Context, o Options) (*Site, error) {
+	c, err := Up(ctx, o.Scripts, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	s := &Site{Cluster: c, options: o}
+	if c.Own() {
+		if err := s.loadImages(ctx); err != nil {
+			return nil, err
+		}
+	}
+	crds, err := exec.CommandContext(ctx, o.Sluice, "install", "--crds-only").Output()
+	if err != nil {
+		return nil, fmt.Errorf("sluice install: %w", err)
+	}
+	if _, err := c.Kubectl(ctx, crds, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		return nil, err
+	}
+	if _, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "crd/workflows.argoproj.io", "--timeout", "60s"); err != nil {
+		return nil, err
+	}
+	return s, s.startController(ctx)
+}
+
+// loadImages puts the images that manifests name, and the executor's, into the node, those that are not there.
+func (s *Site) loadImages(ctx context.Context) error {
+	executor, err := os.ReadFile(filepath.Join(filepath.Dir(s.options.Sluice), "sluice-executor"))
+	if err != nil {
+		return fmt.Errorf("read the executor: %w", err)
+	}
+	layer, err := images.Folder(map[string][]byte{"sluice-executor": executor})
+	if err != nil {
+		return err
+	}
+	if err := s.loadImage(ctx, []string{ExecutorImage}, []string{"/sluice-executor"}, layer); err != nil {
+		return err
+	}
+	marker := filepath.Join(s.options.Work, "images-loaded-"+filepath.Base(filepath.Dir(s.Kubeconfig)))
+	if up, err := os.Stat(s.Kubeconfig); err == nil {
+		if loaded, err := os.Stat(marker); err == nil && loaded.ModTime().After(up.ModTime()) {
+			return nil
+		}
+	}
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		return fmt.Errorf("there is no busybox to pack images from (Debian's busybox-static): %w", err)
+	}
+	for _, i := range images.Small() {
+		root, err := i.Root(ctx, busybox, s.options.Programs)
+		if err != nil {
+			return err
+		}
+		var entrypoint []string
+		if i.Entrypoint != "" {
+			entrypoint = []string{i.Entrypoint}
+		}
+		if err := s.loadImage(ctx, i.Names, entrypoint, root); err != nil {
+			return err
+		}
+	}
+	archive, err := images.DebianRoot(ctx, s.options.Work)
+	if err != nil {
+		return err
+	}
+	root, err := os.ReadFile(archive)
+	if err != nil {
+		return err
+	}
+	if err := s.loadImage(ctx, images.Debian(), nil, root); err != nil {
+		return err
+	}
+	return os.WriteFile(marker, nil, 0o600)
+}
+
+func (s *Site) loadImage(ctx context.Context, names, entrypoint []string, layer []byte) error {
+	r, w := io.Pipe()
+	go func() { _ = w.CloseWithError(images.Archive(w, names, entrypoint, layer)) }()
+	return s.Load(ctx, r)
+}
+
+// startController runs the controller on this machine until Close.
+func (s *Site) startController(ctx context.Context) error {
+	listen, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "0.0.0.0:0")
+	if err != nil {
+		return fmt.Errorf("find a port for the task endpoint: %w", err)
+	}
+	port := listen.Addr().(*net.TCPAddr).Port
+	if err := listen.Close(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.options.Work, 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(s.options.Work, "controller.log"))
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"controller", "--kubeconfig", s.Kubeconfig, "--executor-image", ExecutorImage,
+		"--endpoint-address", fmt.Sprintf("0.0.0.0:%d", port), "--endpoint-url", fmt.Sprintf("https://%s:%d", hostAddress, port),
+		"--artifact-folder", filepath.Join(s.options.Work, "artifacts"), "--metrics-address", "0", "--health-address", "0",
+	}, s.options.Args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.options.Sluice, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(fmt.Errorf("start the controller: %w", err), log.Close())
+	}
+	s.controller, s.ended = cmd, make(chan error, 1)
+	go func() { s.ended <- errors.Join(cmd.Wait(), log.Close()) }()
+	return nil
+}
+
+// Close ends the controller.
+func (s *Site) Close(context.Context) error {
+	if s.controller == nil {
+		return nil
+	}
+	_ = s.controller.Process.Signal(syscall.SIGTERM) // it may have ended: the wait tells
+	const patience = 20 * time.Second
+	select {
+	case err := <-s.ended:
+		return err
+	case <-time.After(patience):
+		_ = s.controller.Process.Kill()
+		return errors.Join(errors.New("the controller did not end when told to"), <-s.ended)
+	}
+}
+
+// Namespace makes a namespace that enforces a level of Pod Security, and gives what removes it.
+func (s *Site) Namespace(ctx context.Context, name, level string) (func(context.Context) error, error) {
+	object := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+		"name": name, "labels": map[string]any{"pod-security.kubernetes.io/enforce": level},
+	}}
+	if _, err := s.Kubectl(ctx, nil, "delete", "namespace", name, "--ignore-not-found"); err != nil {
+		return nil, err
+	}
+	if err := s.Create(ctx, "", object); err != nil {
+		return nil, err
+	}
+	if _, err := s.Kubectl(ctx, nil, "wait", "--namespace", name, "serviceaccount/default", "--for", "create", "--timeout", "30s"); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		_, err := s.Kubectl(ctx, nil, "delete", "namespace", name, "--wait=false")
+		return err
+	}, nil
+}
+
+// Create makes an object.
+func (s *Site) Create(ctx context.Context, namespace string, object map[string]any) error {
+	_, err := s.CreateNamed(ctx, namespace, object)
+	return err
+}
+
+// CreateNamed makes an object and gives its name.
+func (s *Site) CreateNamed(ctx context.Context, namespace string, object map[string]any) (string, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"create", "-f", "-", "-o", "name"}
+	if namespace != "" {
+		args = append(args, "--namespace", namespace)
+	}
+	out, err := s.Kubectl(ctx, text, args...)
+	if err != nil {
+		return "", err
+	}
+	_, name, _ := strings.Cut(string(bytes.TrimSpace(out)), "/")
+	return name, nil
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-ml/sluice/test/cluster"
+	"github.com/sluice-ml/sluice/test/conformance/argocheck"
+	"github.com/sluice-ml/sluice/test/conformance/corpus"
+)
+
+// kubeSuite runs Argo manifests on a cluster, as Workflow objects that kubectl creates, and compares their status with the
+// recorded runs. Every manifest has a namespace of its own, which enforces Pod Security "restricted" unless the manifest's
+// templates themselves ask for more.
+type kubeSuite struct {
+	options
+	programs string
+
+	site *cluster.Site
+	next atomic.Int64
+}
+
+func (s *kubeSuite) prepare(ctx context.Context) (string, error) {
+	site, err := cluster.Start(ctx, cluster.Options{
+		Scripts: s.cluster, Sluice: s.sluice, Work: s.work, Programs: s.programs, Log: os.Stderr,
+	})
+	if errors.Is(err, cluster.ErrNone) {
+		return err.Error(), nil
+	}
+	s.site = site
+	return "", err
+}
+
+func (s *kubeSuite) finish(ctx context.Context) error {
+	if s.site == nil {
+		return nil
+	}
+	return s.site.Close(ctx)
+}
+
+func (s *kubeSuite) check(ctx context.Context, m corpus.Manifest) []string {
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	want, err := argocheck.ReadExpected(m.ExpectedPath())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	found, err := s.run(ctx, m, want)
+	if err != nil {
+		found = append(found, err.Error())
+	}
+	return found
+}
+
+func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.Expected) (found []string, err error) {
+	objects, err := readObjects(m, want)
+	if err != nil {
+		return nil, err
+	}
+	level := "restricted"
+	if objects.needsMore() {
+		level = "privileged"
+	}
+	namespace := fmt.Sprintf("conformance-%d", s.next.Add(1))
+	done, err := s.site.Namespace(ctx, namespace, level)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if len(found) > 0 && s.keep {
+			found = append(found, "kept: namespace "+namespace)
+			return
+		}
+		err = errors.Join(err, done(context.WithoutCancel(ctx)))
+	}()
+	for _, o := range objects.before {
+		if err := s.site.Create(ctx, namespace, o); err != nil {
+			return nil, err
+		}
+	}
+	name, err := s.site.CreateNamed(ctx, namespace, objects.workflow)
+	if err != nil {
+		return nil, err
+	}
+	state := `jsonpath={.metadata.labels.workflows\.argoproj\.io/completed}=true`
+	if _, err := s.site.Kubectl(ctx, nil, "wait", "--namespace", namespace, "workflow/"+name, "--for", state, "--timeout", s.limit.String()); err != nil {
+		out, _ := s.site.Kubectl(context.WithoutCancel(ctx), nil, "get", "--namespace", namespace, "workflow/"+name, "-o", "jsonpath={.status.phase} {.status.message}")
+		pods, _ := s.site.Kubectl(context.WithoutCancel(ctx), nil, "get", "--namespace", namespace, "pods", "--no-headers")
+		return []string{fmt.Sprintf("not done: %v\nstatus: %s\npods:\n%s", err, out, pods)}, nil
+	}
+	out, err := s.site.Kubectl(ctx, nil, "get", "--namespace", namespace, "workflow/"+name, "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	got, err := argocheck.ReadWorkflow(out)
+	if err != nil {
+		return nil, err
+	}
+	found = argocheck.Compare(want, got)
+	pods, err := s.site.Kubectl(ctx, nil, "get", "--namespace", namespace, "pods", "-o", "json")
+	if err != nil {
+		return found, err
+	}
+	return append(found, plainPods(pods)...), nil
+}
+
+// objects are what a manifest's file holds: what must be there first, and the workflow.
+type objects struct {
+	before   []map[string]any
+	workflow map[string]any
+}
+
+// readObjects reads the files of a manifest, and makes the workflow that upstream ran: a template through a reference to
+// it, a cron workflow as the workflow that it would start.
+func readObjects(m corpus.Manifest, want *argocheck.Expected) (objects, error) {
+	var o objects
+	for _, file := range append(append([]string{}, m.Needs...), m.Path) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return o, fmt.Errorf("read a manifest: %w", err)
+		}
+		for _, doc := range bytes.Split(append([]byte("\n"), text...), []byte("\n---")) {
+			var object map[string]any
+			if err := yaml.Unmarshal(doc, &object); err != nil {
+				return o, fmt.Errorf("read %s: %w", filepath.Base(file), err)
+			}
+			if len(object) == 0 {
+				continue
+			}
+			delete(metadata(object), "namespace")
+			if object["kind"] == "Workflow" && file == m.Path && o.workflow == nil {
+				o.workflow = object
+				continue
+			}
+			o.before = append(o.before, object)
+		}
+	}
+	switch {
+	case want.Via == "workflowTemplateRef":
+		o.workflow = map[string]any{
+			"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": map[string]any{"generateName": want.Name + "-"},
+			"spec": map[string]any{"workflowTemplateRef": map[string]any{"name": want.Name, "clusterScope": want.Kind == "ClusterWorkflowTemplate"}},
+		}
+	case o.workflow == nil && m.Class == "cron":
+		for i, object := range o.before {
+			if object["kind"] == "CronWorkflow" {
+				o.workflow = fromCron(object)
+				o.before = append(o.before[:i], o.before[i+1:]...)
+				break
+			}
+		}
+	}
+	if o.workflow == nil {
+		return o, errors.New("the manifest has no workflow to run")
+	}
+	return o, nil
+}
+
+// fromCron is the workflow that "argo submit --from cronwf/NAME" makes.
+func fromCron(cron map[string]any) map[string]any {
+	spec, _ := cron["spec"].(map[string]any)
+	meta := map[string]any{"generateName": fmt.Sprint(metadata(cron)["name"]) + "-"}
+	if extra, ok := spec["workflowMetadata"].(map[string]any); ok {
+		for _, key := range []string{"labels", "annotations"} {
+			if extra[key] != nil {
+				meta[key] = extra[key]
+			}
+		}
+	}
+	return map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": meta, "spec": spec["workflowSpec"]}
+}
+
+func metadata(object map[string]any) map[string]any {
+	meta, _ := object["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		object["metadata"] = meta
+	}
+	return meta
+}
+
+// needsMore says whether a manifest's own templates ask for what "restricted" forbids.
+func (o objects) needsMore() bool {
+	asks := func(text string) bool {
+		for _, word := range []string{`"privileged":true`, `"runAsUser":0`, `"hostPath":`, `"hostNetwork":true`, `"runAsNonRoot":false`, `"capabilities":{"add"`} {
+			if strings.Contains(text, word) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, object := range append([]map[string]any{o.workflow}, o.before...) {
+		text, err := json.Marshal(object)
+		if err == nil && asks(string(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainPods checks what every task pod must be: at most one init container of ours, no token of the API server, no
+// secret, no host path.
+func plainPods(list []byte) []string {
+	var pods struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Spec     struct {
+				Containers, InitContainers []struct {
+					Name         string
+					VolumeMounts []struct{ MountPath string }
+				}
+				Volumes []map[string]json.RawMessage
+			}
+		}
+	}
+	if err := json.Unmarshal(list, &pods); err != nil {
+		return []string{"pods: " + err.Error()}
+	}
+	var found []string
+	for _, p := range pods.Items {
+		for _, c := range append(p.Spec.Containers, p.Spec.InitContainers...) {
+			for _, m := range c.VolumeMounts {
+				if strings.HasPrefix(m.MountPath, "/var/run/secrets/kubernetes.io") {
+					found = append(found, fmt.Sprintf("pod %s has a token of the API server", p.Metadata.Name))
+				}
+			}
+		}
+		for _, v := range p.Spec.Volumes {
+			if v["hostPath"] != nil {
+				found = append(found, fmt.Sprintf("pod %s has a host path", p.Metadata.Name))
+			}
+		}
+	}
+	return found
+}
