@@ -76,7 +76,7 @@ type AskHook struct {
 	Finished time.Time
 	// Cache is set for the cache plugin: its key and age are resolved.
 	Cache *program.Cache
-	// Resume is false for notices that nothing waits for (a terminated run's Post).
+	// Notify is set for notices that nothing waits for (a terminated run's Post); their answers are not told.
 	Notify bool
 }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // conclude ends a node's own work with a result; its Post hooks and lifecycle calls follow.
 func (x *step) conclude(n *Node, r Result) {
@@ -11,7 +14,7 @@ func (x *step) conclude(n *Node, r Result) {
 	if w.Asking { // a Pre hook is not waited for any more
 		w.Asking = false
 		hc := &n.Hooks[w.Review]
-		x.emit(CancelHook{Node: n.ID, Point: hc.Point, Hook: hc.Hook, UID: x.reviewUID(n)})
+		x.emit(CancelHook{Node: n.ID, Point: hc.Point, Hook: hc.Hook, UID: x.reviewUID(n, w.Review)})
 	}
 	x.cancelTimers(n)
 	x.freePlace(n)
@@ -37,6 +40,10 @@ func (x *step) conclude(n *Node, r Result) {
 // decideRetry settles for an attempt, once, whether another follows its result.
 func (x *step) decideRetry(n *Node) {
 	parent := x.s.Node(n.Parent)
+	if n.endedDaemon() { // what depends on it runs already
+		n.work.Again, n.work.Why = false, ""
+		return
+	}
 	if n.site.From != fromParent || parent == nil || parent.Kind != RetryNode {
 		n.work.Again = n.work.Granted && n.work.Result.Phase.Bad()
 		return
@@ -55,12 +62,19 @@ func (x *step) closed(n *Node) {
 	r := n.work.Result
 	parent := x.s.Node(n.Parent)
 	attempt := n.site.From == fromParent && parent != nil && parent.Kind == RetryNode
-	if n.work.Again && !attempt {
+	if n.work.Again && !attempt && x.s.Shutdown != "Terminate" {
 		x.asAttempt(n)
 		return
 	}
 	n.Phase, n.Message = r.Phase, r.Message
+	if note := n.ignored(); note != "" {
+		n.Message = strings.TrimPrefix(n.Message+"; "+note, "; ")
+	}
 	x.s.touch(n)
+	if n.endedDaemon() { // whoever called it was told when it was ready
+		x.done(n)
+		return
+	}
 	if !attempt {
 		x.publish(n)
 		x.watch(n, string(n.Phase))
@@ -136,6 +150,10 @@ func (x *step) done(n *Node) {
 // childDone tells whoever waits for a node that it is done (or, for a daemon, that it is ready).
 func (x *step) childDone(n *Node) {
 	parent := x.s.Node(n.Parent)
+	if n.endedDaemon() {
+		x.daemonDone(n, parent)
+		return
+	}
 	switch n.site.From {
 	case fromEntry:
 		x.rootDone(n)
@@ -168,10 +186,15 @@ func (x *step) childDone(n *Node) {
 	}
 }
 
-// rest is what a done node still needs: the nodes of a graph's calls, for a run that is tried again.
+// rest is what a done node still needs: the nodes of a graph's calls, for a run that is tried again, and what notices
+// of its end say.
 func (w *work) rest() *work {
-	if w == nil || w.Nodes == nil {
+	if w == nil || (w.Nodes == nil && w.Notices == nil) {
 		return nil
 	}
-	return &work{Nodes: w.Nodes, Branch: w.Branch}
+	left := &work{Nodes: w.Nodes, Branch: w.Branch, Notices: w.Notices}
+	if w.Notices != nil {
+		left.Result, left.Ended = w.Result, w.Ended
+	}
+	return left
 }

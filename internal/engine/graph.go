@@ -302,12 +302,7 @@ func (x *step) endGraph(n *Node, sh *shape) {
 
 // finishGraph stops the graph's daemons, gathers its outputs and concludes it.
 func (x *step) finishGraph(n *Node, phase Phase, message string) {
-	for _, id := range n.work.Daemons {
-		if d := x.live(id); d != nil {
-			d.work.Stopping = "the graph that called the daemon has ended"
-			x.emit(StopTask{Node: id, Path: d.identity(), Message: d.work.Stopping})
-		}
-	}
+	x.stopDaemons(n.work)
 	r := Result{Phase: phase, Message: message}
 	if phase == SucceededPhase {
 		out, err := x.graphOutputs(n)

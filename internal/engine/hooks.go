@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -28,7 +29,7 @@ func (x *step) askNext(n *Node) {
 		}
 		ok, err := x.applies(h, n)
 		if err != nil {
-			x.preFailed(n, h, err.Error())
+			x.preFailed(n, h, x.undecided(n, h, Pre, scope, err))
 			return
 		}
 		if !ok {
@@ -37,6 +38,7 @@ func (x *step) askNext(n *Node) {
 		x.ask(n, h, Pre, scope)
 		return
 	}
+	n.Message = n.ignored()
 	x.proceed(n)
 }
 
@@ -87,6 +89,13 @@ func (x *step) applies(h *Hook, n *Node) (bool, error) {
 		return false, fmt.Errorf("matchConditions: %w", err)
 	}
 	return ok, nil
+}
+
+// undecided records that a hook's match conditions could not be decided for a node, in place of a review.
+func (x *step) undecided(n *Node, h *Hook, point Point, scope string, err error) *HookCall {
+	n.Hooks = append(n.Hooks, HookCall{Hook: h.Name, Point: point, Scope: scope, Asked: x.now, Answered: x.now, Failure: err.Error()})
+	x.s.touch(n)
+	return &n.Hooks[len(n.Hooks)-1]
 }
 
 // facts are what match conditions can read.
@@ -147,15 +156,21 @@ func (x *step) ask(n *Node, h *Hook, point Point, scope string) {
 	n.Hooks = append(n.Hooks, HookCall{Hook: h.Name, Point: point, Scope: scope, Asked: x.now})
 	n.work.Asking, n.work.Review = true, len(n.Hooks)-1
 	x.s.touch(n)
-	x.emit(x.review(n))
+	x.emit(x.review(n, n.work.Review))
 }
 
-// review is the command for the review that a node waits for.
-func (x *step) review(n *Node) AskHook {
-	hc := &n.Hooks[n.work.Review]
+// notify puts a review, by its index in Node.Hooks, that nothing waits for.
+func (x *step) notify(n *Node, i int) {
+	n.work.Notices = append(n.work.Notices, i)
+	x.emit(x.review(n, i))
+}
+
+// review is the command for a review of a node, by its index in Node.Hooks.
+func (x *step) review(n *Node, i int) AskHook {
+	hc := &n.Hooks[i]
 	cmd := AskHook{
 		Node: n.ID, Point: hc.Point, Hook: hc.Hook, Scope: hc.Scope, Asked: hc.Asked,
-		UID:  x.reviewUID(n),
+		UID:  x.reviewUID(n, i),
 		Path: n.Path, Name: n.Name, Attempt: n.Attempt, Template: n.template, Call: n.call, Inputs: n.Inputs,
 		Parameters: x.s.Parameters,
 	}
@@ -175,17 +190,17 @@ func (x *step) review(n *Node) AskHook {
 				cmd.State = p.Answer.State
 			}
 		}
-		cmd.Notify = x.s.Shutdown == "Terminate"
+		cmd.Notify = slices.Contains(n.work.Notices, i)
 	}
 	return cmd
 }
 
 // reviewUID is the same for every retry of one point of one attempt, and for no other.
-func (x *step) reviewUID(n *Node) string {
-	hc := &n.Hooks[n.work.Review]
+func (x *step) reviewUID(n *Node, i int) string {
+	hc := &n.Hooks[i]
 	before := 0
-	for i := range n.Hooks[:n.work.Review] {
-		if p := &n.Hooks[i]; p.Hook == hc.Hook && p.Point == hc.Point && p.Scope == hc.Scope {
+	for k := range n.Hooks[:i] {
+		if p := &n.Hooks[k]; p.Hook == hc.Hook && p.Point == hc.Point && p.Scope == hc.Scope {
 			before++
 		}
 	}
@@ -248,7 +263,7 @@ func (x *step) answered(e Answered) {
 
 func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 	if hc.Failure != "" {
-		x.preFailed(n, h, hc.Failure)
+		x.preFailed(n, h, hc)
 		return
 	}
 	a := &hc.Answer
@@ -287,13 +302,14 @@ func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 	}
 }
 
-func (x *step) preFailed(n *Node, h *Hook, why string) {
+func (x *step) preFailed(n *Node, h *Hook, hc *HookCall) {
 	if h.Ignore {
+		hc.Ignored = true
 		n.work.Hook++
 		x.askNext(n)
 		return
 	}
-	x.conclude(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, why)})
+	x.conclude(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, hc.Failure)})
 }
 
 // postNext asks the next Post hook of a node whose own work has ended, or closes the node.
@@ -301,34 +317,51 @@ func (x *step) postNext(n *Node) {
 	w := n.work
 	for ; w.Hook > 0; w.Hook-- {
 		h, scope := x.hookAt(n, w.Hook-1)
-		if h == nil || !h.Post || !x.getsPost(n, h, scope) {
+		if h == nil || !h.Post {
+			continue
+		}
+		ok, err := x.getsPost(n, h, scope)
+		if err != nil {
+			x.postFailed(n, h, x.undecided(n, h, Post, scope, err))
+			continue
+		}
+		if !ok {
+			continue
+		}
+		if x.s.Shutdown == "Terminate" || w.Forced { // told once; nothing waits
+			n.Hooks = append(n.Hooks, HookCall{Hook: h.Name, Point: Post, Scope: scope, Asked: x.now})
+			x.s.touch(n)
+			x.notify(n, len(n.Hooks)-1)
 			continue
 		}
 		x.ask(n, h, Post, scope)
-		if x.s.Shutdown == "Terminate" {
-			// Told once; nothing waits.
-			w.Asking = false
-			n.Message = w.Result.Message
-			continue
-		}
 		return
 	}
 	x.closed(n)
 }
 
 // getsPost says whether a hook is asked at Post: its Pre has answered, or it has none and its conditions hold.
-func (x *step) getsPost(n *Node, h *Hook, scope string) bool {
+func (x *step) getsPost(n *Node, h *Hook, scope string) (bool, error) {
 	if !h.Pre {
-		ok, err := x.applies(h, n)
-		return ok && err == nil
+		return x.applies(h, n)
 	}
 	for i := range n.Hooks {
 		hc := &n.Hooks[i]
 		if hc.Hook == h.Name && hc.Point == Pre && hc.Scope == scope && !hc.Answered.IsZero() && hc.Failure == "" {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
+}
+
+// postFailed takes it that a Post hook has no answer.
+func (x *step) postFailed(n *Node, h *Hook, hc *HookCall) {
+	if h.Ignore {
+		hc.Ignored = true
+		return
+	}
+	r := n.work.Result
+	x.changeResult(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, hc.Failure), ExitCode: r.ExitCode, Outputs: r.Outputs})
 }
 
 func (x *step) postAnswered(n *Node, h *Hook, hc *HookCall) {
@@ -337,9 +370,8 @@ func (x *step) postAnswered(n *Node, h *Hook, hc *HookCall) {
 	n.Message = r.Message
 	a := &hc.Answer
 	switch {
-	case hc.Failure != "" && !h.Ignore:
-		x.changeResult(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, hc.Failure), ExitCode: r.ExitCode, Outputs: r.Outputs})
 	case hc.Failure != "":
+		x.postFailed(n, h, hc)
 	case a.Decision == DecideFail:
 		x.changeResult(n, Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name), ExitCode: r.ExitCode, Outputs: r.Outputs})
 	case a.Decision == DecideRetry:

@@ -4,8 +4,14 @@ package engine
 // a state. Carrying out one that was carried out before does no harm.
 func (m *Machine) Outstanding(s *State) []Command {
 	x := &step{m: m, s: s, now: s.Started}
-	if s.Phase.Ended() || s.Phase == "" {
+	if s.Phase == "" {
 		return nil
+	}
+	if s.Phase.Ended() { // what was put without being waited for may not have been heard
+		for _, n := range s.nodes[1:] {
+			x.repeatNotices(n)
+		}
+		return x.commands
 	}
 	if !s.own.Deadline.IsZero() {
 		x.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer}, At: s.own.Deadline})
@@ -14,6 +20,7 @@ func (m *Machine) Outstanding(s *State) []Command {
 		x.emit(AcquireLocks{Path: s.Run.Name, Locks: s.own.Locks})
 	}
 	for _, n := range s.nodes[1:] {
+		x.repeatNotices(n)
 		if n.Stage != StageDone && n.work != nil {
 			x.repeat(n)
 		}
@@ -39,7 +46,7 @@ func (x *step) repeat(n *Node) {
 		x.emit(SetTimer{Timer: Timer{n.ID, kind}, At: w.Timer})
 	}
 	if w.Asking {
-		x.emit(x.review(n))
+		x.emit(x.review(n, w.Review))
 	}
 	if n.Stage != StageRun || n.Kind != Leaf || n.template.Suspend != nil {
 		return
@@ -51,6 +58,15 @@ func (x *step) repeat(n *Node) {
 		x.emit(cmd)
 	}
 	if w.Stopping != "" {
-		x.emit(StopTask{Node: n.ID, Path: n.identity(), Message: w.Stopping})
+		x.emit(StopTask{Node: n.ID, Path: n.identity(), Message: w.Stopping, Force: w.Forced})
+	}
+}
+
+func (x *step) repeatNotices(n *Node) {
+	if n.work == nil {
+		return
+	}
+	for _, i := range n.work.Notices {
+		x.emit(x.review(n, i))
 	}
 }

@@ -30,6 +30,10 @@ func (x *step) retryRun(e RetryRun) error {
 	s.own = &work{}
 	s.ExitRoot = 0
 	for _, n := range s.nodes[1:] {
+		if n.work != nil && n.Stage == StageDone {
+			n.work.Notices = nil // the run's end has told them
+			n.work = n.work.rest()
+		}
 		if n.Parent == 0 && n.ID != s.Root { // exit handlers and what else watched the run
 			dropTree(x, n)
 		}

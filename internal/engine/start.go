@@ -110,6 +110,7 @@ func (x *step) enterRoot() {
 
 // rootDone goes on with the exit handlers.
 func (x *step) rootDone(root *Node) {
+	x.stopDaemons(x.s.own)
 	status := x.outcome(root)
 	x.runLifecycle(string(status))
 	exit := x.m.program.OnExit
@@ -133,6 +134,8 @@ func (x *step) outcome(root *Node) Phase {
 	switch root.Phase {
 	case SkippedPhase, OmittedPhase:
 		return SucceededPhase
+	case RunningPhase: // a daemon that is ready
+		return SucceededPhase
 	}
 	return root.Phase
 }
@@ -145,7 +148,7 @@ func (x *step) exitDone() {
 
 func (x *step) maybeEndRun() {
 	root := x.s.Node(x.s.Root)
-	if root == nil || root.Stage != StageDone || x.s.own.Calls > 0 || x.s.Phase.Ended() {
+	if root == nil || root.Stage != StageDone || x.s.own.Calls > 0 || x.s.own.Open > 0 || x.s.Phase.Ended() {
 		return
 	}
 	phase, message := x.outcome(root), root.Message

@@ -6,6 +6,8 @@
 package engine
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -141,7 +143,20 @@ type HookCall struct {
 	// Answered is zero while it waits.
 	Answered time.Time `json:"answered,omitzero"`
 	Answer   Answer    `json:"answer,omitzero"`
-	Failure  string    `json:"failure,omitempty"`
+	// Failure says why there is no answer; Ignored that the hook's policy let the node go on without it.
+	Failure string `json:"failure,omitempty"`
+	Ignored bool   `json:"ignored,omitempty"`
+}
+
+// ignored says which hooks the node went on without, and why; empty where there are none.
+func (n *Node) ignored() string {
+	var parts []string
+	for i := range n.Hooks {
+		if hc := &n.Hooks[i]; hc.Ignored {
+			parts = append(parts, fmt.Sprintf("hook %s was ignored: %s", hc.Hook, hc.Failure))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Call is the program's call that the node is an invocation of.

@@ -101,6 +101,7 @@ func (x *step) stopNode(n *Node, why string, force bool) {
 	if w.Stopping == "" {
 		w.Stopping = why
 	}
+	w.Forced = w.Forced || force
 	x.s.touch(n)
 	switch n.Stage {
 	case StageLocks, StageSlot, StagePre:
@@ -124,12 +125,14 @@ func (x *step) stopNode(n *Node, why string, force bool) {
 	}
 }
 
-// giveUpPost goes on without the answer of a Post hook.
+// giveUpPost goes on without the answer of a Post hook, which is told all the same.
 func (x *step) giveUpPost(n *Node) {
 	w := n.work
 	w.Asking = false
 	hc := &n.Hooks[w.Review]
 	hc.Failure = "not waited for: the run was terminated"
+	x.emit(CancelHook{Node: n.ID, Point: hc.Point, Hook: hc.Hook, UID: x.reviewUID(n, w.Review)})
+	x.notify(n, w.Review)
 	n.Message = w.Result.Message
 	w.Hook--
 	x.postNext(n)

@@ -38,6 +38,7 @@ var update = flag.Bool("update", false, "write the stories' outcomes anew")
 //	pass DURATION                        time passes; timers that are due fire
 //	resume [PATH] [name=value ...]       a person resumes
 //	suspend | stop | terminate | retry   a person acts
+//	crash                                the state is saved and loaded; what is outstanding follows
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -182,6 +183,17 @@ func (n *narrator) event(line string) {
 		n.step(engine.Event{Suspend: &engine.Suspend{}})
 	case "stop", "terminate":
 		n.step(engine.Event{Shutdown: &engine.Shutdown{Terminate: words[0] == "terminate"}})
+	case "crash":
+		data, err := json.Marshal(w.s)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if w.s, err = w.m.Load(data); err != nil {
+			n.t.Fatal(err)
+		}
+		for _, c := range w.m.Outstanding(w.s) {
+			fmt.Fprintf(&n.out, "  ! %s\n", n.command(c))
+		}
 	case "retry":
 		n.step(engine.Event{RetryRun: &engine.RetryRun{}})
 	default:
@@ -271,7 +283,11 @@ func (n *narrator) command(c engine.Command) string {
 		}
 		return s
 	case engine.StopTask:
-		return fmt.Sprintf("stop %s: %s", c.Path, c.Message)
+		s := fmt.Sprintf("stop %s: %s", c.Path, c.Message)
+		if c.Force {
+			s += ", at once"
+		}
+		return s
 	case engine.AskHook:
 		s := fmt.Sprintf("ask %s %s of %s (%s)", c.Hook, c.Point, c.Path, c.Scope)
 		if c.Result != nil {

@@ -189,9 +189,12 @@ func (x *step) running(e Running) {
 	x.s.touch(n)
 	if e.Ready && n.template.Daemon && !n.Daemoned {
 		n.Daemoned = true
+		x.s.own.Open++
+		owner := x.s.own
 		if g := x.enclosingGraph(n); g != nil && g.work != nil {
-			g.work.Daemons = append(g.work.Daemons, n.ID)
+			owner = g.work
 		}
+		owner.Daemons = append(owner.Daemons, n.ID)
 		x.freePlace(n)
 		x.freeSlot(n)
 		x.ended = append(x.ended, n)
@@ -206,17 +209,10 @@ func (x *step) taskFinished(e Finished) {
 	}
 	r := e.Result
 	if n.Daemoned {
-		n.Phase, n.Message, n.ExitCode = r.Phase, r.Message, r.ExitCode
 		if r.Phase == FailedPhase { // it was ended with its graph
-			n.Phase, n.Message = SucceededPhase, ""
+			r.Phase, r.Message = SucceededPhase, ""
 		}
-		n.Stage, n.Finished = StageDone, x.now
-		x.cancelTimers(n)
-		if n.work.Locked {
-			n.work.Locked = false
-			x.emit(ReleaseLocks{Node: n.ID, Path: n.Path})
-		}
-		x.s.touch(n)
+		x.conclude(n, r)
 		return
 	}
 	if n.Phase == Pending && r.Phase != ErrorPhase {

@@ -45,7 +45,7 @@ type work struct {
 	Succeeded int `json:"succeeded,omitempty"`
 	// Culprit is the first child that failed and counts.
 	Culprit NodeID `json:"culprit,omitempty"`
-	// Daemons run until the graph ends.
+	// Daemons run until the graph ends. Of the run itself, Open counts those that are ready and have not ended.
 	Daemons []NodeID `json:"daemons,omitempty"`
 
 	// Slotted is set while the node holds a slot of its parent, Placed while a leaf holds one of the run's.
@@ -85,7 +85,11 @@ type work struct {
 	Timer    time.Time `json:"timer,omitzero"`
 	// Stopping says why the node is being ended; Forced that nothing more is waited for.
 	Stopping string `json:"stopping,omitempty"`
+	Forced   bool   `json:"forced,omitempty"`
 	Expired  bool   `json:"expired,omitempty"`
+	// Notices are the reviews, as indexes in Node.Hooks, that were put without being waited for. Nothing says whether they
+	// were heard, so after a crash they are put again.
+	Notices []int `json:"notices,omitempty"`
 
 	// Reopened is set while a group that runs again waits for its slot and locks; of the run itself, for its locks.
 	// Restart are, of the run itself, the nodes that a person wants to run again.

@@ -105,14 +105,12 @@ func (a *Active) Run(ctx context.Context) (End, error) {
 	for n := range a.state.Nodes() {
 		all = append(all, n.ID)
 	}
-	if !a.state.Phase.Ended() {
-		commands := a.job.Machine.Outstanding(a.state)
-		for _, c := range commands {
-			a.begin(c)
-		}
-		a.regain(commands)
-		a.dispatch(commands)
+	commands := a.job.Machine.Outstanding(a.state)
+	for _, c := range commands {
+		a.begin(c)
 	}
+	a.regain(commands)
+	a.dispatch(commands)
 	a.observe(View{State: a.state, Changed: append(all, 0)})
 	end, err := a.loop(ctx)
 	if err != nil {
