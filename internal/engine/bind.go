@@ -213,10 +213,10 @@ func (x *step) bareArtifacts(b *program.Binding, sc *scope) ([]program.Artifact,
 func (x *step) located(store program.JSON) (program.Artifact, error) {
 	a := program.Artifact{Store: store, URI: storeURI(store)}
 	run := &x.s.Run
-	if run.ArtifactRoot == "" {
+	if run.ArtifactRoot == "" && len(run.Repository) == 0 {
 		return a, nil
 	}
-	site := expr.OutputSite{Run: run.Name, UID: run.UID, Namespace: run.Namespace, Root: run.ArtifactRoot, Program: x.m.program.Name}
+	site := expr.OutputSite{Run: run.Name, UID: run.UID, Namespace: run.Namespace, Root: run.ArtifactRoot, Repository: run.Repository, Program: x.m.program.Name}
 	placed, _, err := x.m.lang.OutputArtifact(site, program.OutputArtifact{Location: store})
 	if err != nil {
 		return a, err

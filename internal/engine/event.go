@@ -41,6 +41,9 @@ type Run struct {
 	Artifacts  map[string][]program.Artifact `json:"artifacts,omitempty"`
 	// ArtifactRoot is where outputs are stored: a folder's path or a URI.
 	ArtifactRoot string `json:"artifactRoot,omitempty"`
+	// Repository is Argo's artifact repository, which goes before ArtifactRoot for Argo's workflows: a store block with a
+	// keyFormat that may hold placeholders.
+	Repository program.JSON `json:"repository,omitempty"`
 	// Labels and Annotations of the run, the program's with their placeholders resolved included.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`

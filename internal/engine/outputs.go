@@ -25,8 +25,12 @@ func (x *step) places(n *Node) (artifactPlaces, map[string]string, error) {
 	paths := make(map[string]string, len(places))
 	sc := &scope{x: x, frame: n, item: n.Item}
 	sc.fixed = x.recorded(n, sc)
+	var err error
+	site.Repository, err = program.ResolveJSON(s.Run.Repository, func(t string) (string, error) { return x.m.lang.Text(t, x.env(sc)) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("artifact repository: %w", err)
+	}
 	for _, d := range n.template.Outputs.Artifacts {
-		var err error
 		if hasTag(d.Path) {
 			if d.Path, err = x.m.lang.Text(d.Path, x.env(sc)); err != nil {
 				return nil, nil, fmt.Errorf("outputs.artifacts.%s.path: %w", d.Name, err)

@@ -107,6 +107,9 @@ type OutputSite struct {
 	Run, UID, Namespace string
 	// Root is the run's artifact root: a folder's path or a URI; Program is the program's name.
 	Root, Program string
+	// Repository is Argo's artifact repository, which goes before Root: a store block whose keyFormat has its placeholders
+	// resolved.
+	Repository program.JSON
 	// Task is the call's name, Path the node's path, Pod its pod name, Attempt its number from 0.
 	Task, Path, Pod string
 	Attempt         int

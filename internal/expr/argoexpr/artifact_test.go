@@ -190,6 +190,36 @@ func TestOutputArtifact(t *testing.T) {
 	}
 }
 
+// An artifact repository gives the store, and the key by its format unless the author declared one.
+func TestOutputArtifactInARepository(t *testing.T) {
+	l := argoexpr.New()
+	for name, tt := range map[string]struct {
+		repository, location, want, uri string
+	}{
+		"default key": {`{"s3":{"bucket":"b","endpoint":"e"}}`, ``, `{"s3":{"bucket":"b","endpoint":"e","key":"wf/p/out.tgz"}}`, "s3://b/wf/p/out.tgz"},
+		"format":      {`{"archiveLogs":true,"s3":{"bucket":"b","keyFormat":"a/x"}}`, ``, `{"s3":{"bucket":"b","key":"a/x/out.tgz"}}`, "s3://b/a/x/out.tgz"},
+		"prefix":      {`{"s3":{"bucket":"b","keyPrefix":"pre"}}`, ``, `{"s3":{"bucket":"b","key":"pre/wf/p/out.tgz"}}`, "s3://b/pre/wf/p/out.tgz"},
+		"key only":    {`{"s3":{"bucket":"b","keyFormat":"a"}}`, `{"s3":{"key":"mine"}}`, `{"s3":{"bucket":"b","key":"mine"}}`, "s3://b/mine"},
+		"azure":       {`{"azure":{"container":"c","endpoint":"https://e","blobNameFormat":"f"}}`, ``, `{"azure":{"blob":"f/out.tgz","container":"c","endpoint":"https://e"}}`, "https://e/c/f/out.tgz"},
+		"own":         {`{"s3":{"bucket":"b"}}`, `{"s3":{"bucket":"other","key":"k"}}`, `{"s3":{"bucket":"other","key":"k"}}`, "s3://other/k"},
+	} {
+		a, _, err := l.OutputArtifact(expr.OutputSite{Run: "wf", Pod: "p", Repository: program.JSON(tt.repository)}, program.OutputArtifact{Name: "out", Location: program.JSON(tt.location)})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if string(a.Store) != tt.want || a.URI != tt.uri {
+			t.Errorf("%s: %s at %s, want %s at %s", name, a.Store, a.URI, tt.want, tt.uri)
+		}
+	}
+	for _, repository := range []string{`[]`, `{}`, `{"s3":{},"gcs":{}}`, `{"s3":1}`} {
+		_, _, err := l.OutputArtifact(expr.OutputSite{Run: "wf", Pod: "p", Repository: program.JSON(repository)}, program.OutputArtifact{Name: "out"})
+		if err == nil || !strings.Contains(err.Error(), "artifact repository") {
+			t.Errorf("%s: %v", repository, err)
+		}
+	}
+}
+
 func TestInputPath(t *testing.T) {
 	l := argoexpr.New()
 	for name, want := range map[string]string{"data": "/tmp/data", "../../x": "/tmp/x", "": "/tmp/artifact"} {

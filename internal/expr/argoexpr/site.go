@@ -1,6 +1,7 @@
 package argoexpr
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,8 +23,11 @@ func (l *Language) OutputArtifact(o expr.OutputSite, decl program.OutputArtifact
 		a.Archive = "tar"
 	}
 	key := path.Join(o.Run, o.Pod, decl.Name+ending(a.Archive))
+	var declared string
 	if len(decl.Location) > 0 {
-		declared, own, err := declaredKey(decl.Location)
+		var own bool
+		var err error
+		declared, own, err = declaredKey(decl.Location)
 		if err != nil {
 			return program.Artifact{}, "", fmt.Errorf("output artifact %q: %w", decl.Name, err)
 		}
@@ -31,11 +35,14 @@ func (l *Language) OutputArtifact(o expr.OutputSite, decl program.OutputArtifact
 			a.Store, a.URI = decl.Location, storeURI(decl.Location)
 			return a, decl.Path, nil
 		}
-		if declared != "" {
-			key = declared
-		}
 	}
-	block, err := under(o.Root, key)
+	var block program.JSON
+	var err error
+	if len(o.Repository) > 0 {
+		block, err = inRepository(o.Repository, decl.Name+ending(a.Archive), key, declared)
+	} else {
+		block, err = under(o.Root, cmp.Or(declared, key))
+	}
 	if err != nil {
 		return program.Artifact{}, "", fmt.Errorf("output artifact %q: %w", decl.Name, err)
 	}
@@ -94,6 +101,39 @@ func declaredKey(block program.JSON) (key string, own bool, err error) {
 		return "", true, nil
 	}
 	return "", false, nil
+}
+
+// inRepository is the store block of an output in an artifact repository: at the key that its author declared, else below
+// the repository's keyFormat, else at the key that it has by default.
+func inRepository(repository program.JSON, name, key, declared string) (program.JSON, error) {
+	var kinds map[string]json.RawMessage
+	if err := json.Unmarshal(repository, &kinds); err != nil {
+		return nil, fmt.Errorf("the artifact repository is no JSON object: %w", err)
+	}
+	delete(kinds, "archiveLogs")
+	if len(kinds) != 1 {
+		return nil, fmt.Errorf("the artifact repository must name one store, and names %d", len(kinds))
+	}
+	for kind, raw := range kinds {
+		var fields map[string]any
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return nil, fmt.Errorf("the artifact repository: %q must be an object: %w", kind, err)
+		}
+		keyField, formatField := "key", "keyFormat"
+		if kind == "azure" {
+			keyField, formatField = "blob", "blobNameFormat"
+		}
+		if format, _ := fields[formatField].(string); format != "" {
+			key = path.Join(format, name)
+		} else if prefix, _ := fields["keyPrefix"].(string); prefix != "" {
+			key = path.Join(prefix, key)
+		}
+		delete(fields, formatField)
+		delete(fields, "keyPrefix")
+		fields[keyField] = cmp.Or(declared, key)
+		return json.Marshal(map[string]any{kind: fields})
+	}
+	return nil, nil // there is one
 }
 
 // under is the store block of a key under a root: a folder's path, or the URI of a bucket and a prefix.
