@@ -272,7 +272,7 @@ func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 		n.CacheHit = &hit
 	}
 	if a.Inputs != nil {
-		inputs, err := x.replacedInputs(n, a.Inputs)
+		inputs, err := x.replacedInputs(n, h, a.Inputs)
 		if err != nil {
 			x.conclude(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: %s", h.Name, err)})
 			return
@@ -286,7 +286,9 @@ func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 			out = *a.Outputs
 		}
 		r := Result{Phase: SucceededPhase, Outputs: out, Reused: true, Message: a.Message}
-		if missing := x.missingOutput(n, &out); missing != "" {
+		if err := x.allowed(n, h, out.Artifacts); err != nil {
+			r = Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: output %s", h.Name, err)}
+		} else if missing := x.missingOutput(n, &out); missing != "" {
 			r = Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: reuse without %s, which template %s declares", h.Name, missing, n.template.Name)}
 		} else if n.Kind == Leaf {
 			x.replacedOutputs(n, h, &r)
@@ -372,28 +374,42 @@ func (x *step) postAnswered(n *Node, h *Hook, hc *HookCall) {
 	switch {
 	case hc.Failure != "":
 		x.postFailed(n, h, hc)
-	case a.Decision == DecideFail:
-		x.changeResult(n, Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name), ExitCode: r.ExitCode, Outputs: r.Outputs})
 	case a.Decision == DecideRetry:
 		x.changeResult(n, Result{Phase: FailedPhase, Message: or(a.Message, "hook "+h.Name+" asked for another attempt"), ExitCode: r.ExitCode})
 		x.retryForHook(n, h)
 	default:
 		if a.Outputs != nil {
-			r.Outputs = r.Outputs.with(a.Outputs)
-			if n.Kind == Leaf {
-				x.replacedOutputs(n, h, r)
-				n.Message = r.Message
-			}
-			n.Outputs = r.Outputs
+			x.replaceOutputs(n, h, a.Outputs)
+		}
+		if r := w.Result; a.Decision == DecideFail {
+			x.changeResult(n, Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name), ExitCode: r.ExitCode, Outputs: r.Outputs})
 		}
 	}
 	w.Hook--
 	x.postNext(n)
 }
 
+// replaceOutputs puts outputs that a Post hook gave in place of a node's own.
+func (x *step) replaceOutputs(n *Node, h *Hook, outputs *Outputs) {
+	r := n.work.Result
+	if err := x.allowed(n, h, outputs.Artifacts); err != nil {
+		x.changeResult(n, Result{Phase: ErrorPhase, Message: fmt.Sprintf("hook %s: output %s", h.Name, err), ExitCode: r.ExitCode, Outputs: r.Outputs})
+		return
+	}
+	r.Outputs = r.Outputs.with(outputs)
+	if n.Kind == Leaf {
+		x.replacedOutputs(n, h, r)
+		n.Message = r.Message
+	}
+	n.Outputs = r.Outputs
+}
+
 // replacedInputs are a node's inputs where a hook replaced some: they must be what the template takes.
-func (x *step) replacedInputs(n *Node, r *Inputs) (Inputs, error) {
+func (x *step) replacedInputs(n *Node, h *Hook, r *Inputs) (Inputs, error) {
 	in := n.Inputs.with(r)
+	if err := x.allowed(n, h, r.Artifacts); err != nil {
+		return in, fmt.Errorf("input %w", err)
+	}
 	for i := range n.template.Inputs.Parameters {
 		d := &n.template.Inputs.Parameters[i]
 		if _, ok := r.Parameters[d.Name]; !ok {
