@@ -1,4 +1,4 @@
-// Command sluice-executor wraps a task's commands where they run. Its argument is the task folder.
+// Command sluice-executor wraps a task's commands where they run: by a task folder, or in a container of a task pod.
 package main
 
 import (

@@ -14,10 +14,10 @@ import (
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// catchSignals turns the signals that end a program into messages.
-func catchSignals() chan os.Signal {
+// catchSignals turns signals into messages.
+func catchSignals(which ...os.Signal) chan os.Signal {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(signals, which...)
 	return signals
 }
 

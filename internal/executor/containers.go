@@ -34,6 +34,7 @@ type group struct {
 	retry   chan int
 
 	stopped, timedOut bool
+	over              bool // nothing needs this container any more
 	kill              *time.Timer
 	cpu               time.Duration
 	memory            int64
@@ -51,7 +52,7 @@ func (j *job) runContainers(l *logs) ending {
 		g.results[i].Name = c.Name
 		g.waiting[i] = true
 	}
-	if j.task.Launched {
+	if j.task.Launched && j.pod == nil {
 		stop, err := j.listen()
 		if err != nil {
 			return ending{Failure: err.Error()}
@@ -65,7 +66,7 @@ func (j *job) runContainers(l *logs) ending {
 	if s := j.stopAsked(); s != nil {
 		g.signal(s)
 	}
-	ran := !g.stopped
+	ran := !g.ending()
 	g.loop()
 	g.reaper.killAll(j.task.Sandbox != nil)
 	l.drain()
@@ -128,7 +129,7 @@ func (g *group) loop() {
 		case <-g.kill.C:
 			g.sendAll(syscall.SIGKILL)
 		}
-		if g.stopped || g.timedOut {
+		if g.ending() {
 			retrying = 0
 		}
 	}
@@ -158,7 +159,7 @@ func (g *group) startReady() {
 
 // ready says whether a container can start now, or why it never will.
 func (g *group) ready(i int) (never string, now bool) {
-	if g.stopped || g.timedOut {
+	if g.ending() {
 		return "it was not started", false
 	}
 	now = true
@@ -228,7 +229,7 @@ func (g *group) exited(d dead) int {
 	// A container ends with its first process: what that left in its group goes, too. Nothing may be left.
 	_ = syscall.Kill(-d.pid, syscall.SIGKILL)
 	c := g.job.task.Containers[i]
-	again := d.code != 0 && g.tries[i] < c.Retries && !g.stopped && !g.timedOut
+	again := d.code != 0 && g.tries[i] < c.Retries && !g.ending()
 	if !again {
 		exit(&g.results[i], d.code)
 		if d.code == exitKilled && g.job.groups.starved(c.Name) {
@@ -241,8 +242,15 @@ func (g *group) exited(d dead) int {
 	return 1
 }
 
+// ending says that no command is to be started any more.
+func (g *group) ending() bool { return g.stopped || g.timedOut || g.over }
+
 // signal is told to the executor from outside: SIGQUIT ends the commands at once, any other signal gently.
 func (g *group) signal(s os.Signal) {
+	if g.job.pod != nil {
+		g.podSignal(s)
+		return
+	}
 	g.stopped = true
 	if s == syscall.SIGQUIT {
 		g.kill.Stop()
@@ -253,12 +261,16 @@ func (g *group) signal(s os.Signal) {
 }
 
 func (g *group) terminate() {
-	grace := g.job.task.Grace
-	if grace <= 0 {
-		grace = defaultGrace
-	}
 	g.sendAll(syscall.SIGTERM)
-	g.kill.Reset(grace)
+	g.kill.Reset(g.job.grace())
+}
+
+// grace is how long a command may take to end once it was told to.
+func (j *job) grace() time.Duration {
+	if j.task.Grace <= 0 {
+		return defaultGrace
+	}
+	return j.task.Grace
 }
 
 // sendAll sends a signal to the process group of every running container.

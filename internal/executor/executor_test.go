@@ -23,8 +23,8 @@ import (
 
 // The test program is the executor when it is called with a task folder.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "executor" {
-		os.Exit(executor.Main(os.Args[2:], os.Stderr, executor.Host{Environ: os.Environ(), Parse: kfpoutput.ParseExecutorOutput}))
+	if len(os.Args) >= 3 && os.Args[1] == "executor" {
+		os.Exit(executor.Main(os.Args[2:], os.Stderr, executor.Host{Environ: os.Environ(), Parse: kfpoutput.ParseExecutorOutput, Places: testPlaces()}))
 	}
 	os.Exit(m.Run())
 }

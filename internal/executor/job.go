@@ -20,6 +20,7 @@ type job struct {
 	parse   ParseOutput
 	groups  *groups
 	users   map[string]*account // by container, of those that run as someone else than this process
+	pod     *pod                // nil outside of a pod
 
 	warnings []string
 	links    []string // made for mounts, to be taken away
@@ -32,7 +33,7 @@ func (j *job) fresh() spec.Result {
 		return broken(err.Error(), false)
 	}
 	defer sources.close()
-	logs, err := openLogs(j.dir, j.task)
+	logs, err := openLogs(j.dir, j.task, j.pod.streams())
 	if err != nil {
 		return broken(err.Error(), false)
 	}

@@ -12,12 +12,16 @@ import (
 // drainTime is how long to wait for output of processes that could not be ended.
 const drainTime = 2 * time.Second
 
+// streams are where a program's output goes.
+type streams struct{ out, errs *os.File }
+
 // logs are the files that the commands write to. Where one file takes all of it the commands write to it themselves;
 // only what must go to two places passes through this process.
 type logs struct {
 	dir    *os.Root
 	null   *os.File
-	log    *os.File
+	out    *os.File    // takes standard output
+	errs   *os.File    // takes standard error; mostly the same
 	main   string      // the container whose standard output is kept; empty for none
 	each   bool        // each container has a log of its own, too
 	stdout *tailBuffer // the end of that output
@@ -27,14 +31,19 @@ type logs struct {
 	done   []chan struct{}
 }
 
-func openLogs(dir *os.Root, task spec.Spec) (*logs, error) {
+// openLogs opens the files for the commands' output: those that are given, else the log of the task folder for both.
+func openLogs(dir *os.Root, task spec.Spec, given *streams) (*logs, error) {
 	l := &logs{dir: dir, each: len(task.Containers) > 1}
 	var err error
 	if l.null, err = os.Open(os.DevNull); err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	if l.log, err = l.file(spec.LogFile); err != nil {
+	if given != nil {
+		l.out, l.errs = given.out, given.errs
+	} else if l.out, err = l.file(spec.LogFile); err != nil {
 		return nil, err
+	} else {
+		l.errs = l.out
 	}
 	if task.Result {
 		l.main = mainName(task)
@@ -55,22 +64,22 @@ func (l *logs) file(name string) (*os.File, error) {
 
 // streams gives standard output and standard error for a container's command.
 func (l *logs) streams(container string) (out, errs *os.File, err error) {
-	targets := []io.Writer{l.log}
+	outTargets, errTargets := []io.Writer{l.out}, []io.Writer{l.errs}
 	if l.each {
 		own, err := l.file(container + ".log")
 		if err != nil {
 			return nil, nil, err
 		}
-		targets = append(targets, own)
+		outTargets, errTargets = append(outTargets, own), append(errTargets, own)
 	}
-	errTargets := targets
-	if container == l.main {
-		targets = append(targets[:len(targets):len(targets)], l.stdout)
+	kept := container == l.main
+	if kept {
+		outTargets = append(outTargets, l.stdout)
 	}
-	if out, err = l.split(targets); err != nil {
+	if out, err = l.split(outTargets); err != nil {
 		return nil, nil, err
 	}
-	if len(errTargets) == len(targets) {
+	if !kept && l.out == l.errs {
 		return out, out, nil
 	}
 	errs, err = l.split(errTargets)

@@ -7,13 +7,26 @@ import (
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// Main is the executor as a program: its one argument is the task folder. It gives the exit code.
+const usage = `usage:
+  sluice-executor FOLDER         run the task in a task folder
+  sluice-executor install DEST   copy this program to DEST
+  sluice-executor pod            run the task of this container, which ` + spec.PodEnv + ` describes`
+
+// Main is the executor as a program. It gives the exit code.
 func Main(args []string, stderr io.Writer, host Host) int {
-	if len(args) != 1 {
-		fmt.Fprintln(stderr, spec.Voice+"the one argument is a task folder")
+	var err error
+	switch {
+	case len(args) == 1 && args[0] == "pod":
+		return Pod(host, stderr)
+	case len(args) == 2 && args[0] == "install":
+		err = Install(args[1])
+	case len(args) == 1:
+		err = Run(args[0], host)
+	default:
+		fmt.Fprintln(stderr, usage)
 		return 2
 	}
-	if err := Run(args[0], host); err != nil {
+	if err != nil {
 		fmt.Fprintln(stderr, spec.Voice+err.Error())
 		return 1
 	}

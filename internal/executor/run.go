@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/executor/spec"
@@ -23,13 +24,15 @@ type Host struct {
 	Environ []string
 	// Parse reads executor output files; nil where no task has one.
 	Parse ParseOutput
+	// Places say where things lie in a pod.
+	Places Places
 }
 
 // Run does what the task folder asks for and leaves its result there. An error means that there is no result.
 func Run(folder string, host Host) error {
 	// Children ask to die with the thread that started them, so that thread must live as long as this process does.
 	runtime.LockOSThread()
-	signals := catchSignals()
+	signals := catchSignals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	// Read before a new /proc covers the host's: the pid that others know this process by.
 	self, selfErr := spec.StartTime("self")
 	dir, err := os.OpenRoot(folder)

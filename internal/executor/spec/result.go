@@ -47,15 +47,24 @@ type Result struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Found is an output artifact that the task left. One of Staged, Key and Metadata is set.
+// Found is an output artifact that the task left. Its bytes are staged or, in a pod, saved; or Key or Metadata describe it.
 type Found struct {
 	// Staged is where its bytes lie in the task folder.
 	Staged string `json:"staged,omitempty"`
+	// Saved says what the task's pod itself has stored: one for an artifact, for a list one for each of Reported in their
+	// order, without a Digest where there were no bytes, or where the component has put them elsewhere.
+	Saved []Saved `json:"saved,omitempty"`
 	// Key and Metadata are the texts of its keyFrom and metadataFrom files.
 	Key      *string `json:"key,omitempty"`
 	Metadata *string `json:"metadata,omitempty"`
 	// Items are where the bytes of a list's artifacts lie, in the order of Reported; "" has none.
 	Items []string `json:"items,omitempty"`
+}
+
+// Saved is an artifact that was stored: its Digest ("sha256:" and hex) and its Size in bytes, see artifact.Save.
+type Saved struct {
+	Digest string `json:"digest,omitempty"`
+	Size   int64  `json:"size,omitempty"`
 }
 
 // ContainerResult is how one container ended.
