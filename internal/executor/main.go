@@ -10,14 +10,15 @@ import (
 const usage = `usage:
   sluice-executor FOLDER         run the task in a task folder
   sluice-executor install DEST   copy this program to DEST
-  sluice-executor pod            run the task of this container, which ` + spec.PodEnv + ` describes`
+  sluice-executor pod COMMAND... run the task of this container, which ` + spec.PodEnv + ` describes; COMMAND is its
+                                 command, if that says none`
 
 // Main is the executor as a program. It gives the exit code.
 func Main(args []string, stderr io.Writer, host Host) int {
 	var err error
 	switch {
-	case len(args) == 1 && args[0] == "pod":
-		return Pod(host, stderr)
+	case len(args) >= 1 && args[0] == "pod":
+		return Pod(args[1:], host, stderr)
 	case len(args) == 2 && args[0] == "install":
 		err = Install(args[1])
 	case len(args) == 1:

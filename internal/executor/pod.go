@@ -50,13 +50,13 @@ type pod struct {
 }
 
 // Pod does what the environment of a container of a task pod asks for. It gives the container's exit code: the command's
-// own, or one of those above.
-func Pod(host Host, stderr io.Writer) int {
+// own, or one of those above. command is what the container runs, unless the environment says it.
+func Pod(command []string, host Host, stderr io.Writer) int {
 	runtime.LockOSThread() // see Run
 	// Image and pod may name any signal to end a container with.
 	signals := catchSignals(append(endingSignals(), relayedSignals()...)...)
 	p := &pod{places: host.Places.withDefaults(), host: host, stderr: stderr, signals: signals}
-	if err := p.read(); err != nil {
+	if err := p.read(command); err != nil {
 		p.report(broken(err.Error(), false))
 		return exitBroken
 	}
@@ -73,7 +73,7 @@ func Pod(host Host, stderr io.Writer) int {
 }
 
 // read takes what is to be done out of the environment, which the command is not to see it in.
-func (p *pod) read() error {
+func (p *pod) read(command []string) error {
 	var text, file string
 	var rest []string
 	for _, v := range p.host.Environ {
@@ -108,6 +108,12 @@ func (p *pod) read() error {
 	p.name = p.spec.Task.Containers[0].Name
 	if p.name == "" || p.name != filepath.Base(p.name) || !filepath.IsLocal(p.name) {
 		return fmt.Errorf("%s: %q is no container's name", source, p.name)
+	}
+	if len(p.spec.Task.Containers[0].Argv) == 0 {
+		p.spec.Task.Containers[0].Argv = command
+	}
+	if len(p.spec.Task.Containers[0].Argv) == 0 {
+		return fmt.Errorf("%s has no command, and none follows", source)
 	}
 	p.spec.Task.Containers[0].Inherit = true
 	p.spec.Task.Launched = true

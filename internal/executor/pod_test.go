@@ -211,6 +211,31 @@ func TestPodFromFile(t *testing.T) {
 	}
 }
 
+// A command that the specification does not have follows on the command line, whatever it looks like.
+func TestPodCommandLine(t *testing.T) {
+	for _, test := range []struct {
+		command []string
+		code    int
+		out     string
+	}{
+		{[]string{"sh", "-c", `printf %s "$0"; exit 4`, "--install"}, 4, "--install"},
+		{nil, 65, ""},
+	} {
+		s := podOf("main")("main", "")
+		s.Task.Containers[0].Argv = nil
+		data, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(os.Args[0], append([]string{"executor", "pod"}, test.command...)...)
+		cmd.Env = append(os.Environ(), placesEnv+"="+t.TempDir(), spec.PodEnv+"="+string(data))
+		out, _ := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != test.code || string(out) != test.out {
+			t.Errorf("%q: exit code %d, printed %q; want %d and %q", test.command, code, out, test.code, test.out)
+		}
+	}
+}
+
 // The command gets the signal that the container got, and the container still reports.
 func TestPodSignals(t *testing.T) {
 	trap := `trap 'echo got TERM; exit 5' TERM; trap 'echo got INT; exit 6' INT; trap 'echo got QUIT; exit 8' QUIT; trap 'echo got USR1; exit 0' USR1; echo ready; while :; do sleep 0.01; done`

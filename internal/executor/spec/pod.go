@@ -22,8 +22,9 @@ const (
 
 // Pod is what one container of a task pod has to do.
 type Pod struct {
-	// Task is the task with this container as its only one. Its inputs have neither From nor Data set where they come
-	// from the endpoint. Only the container Main has inputs and outputs.
+	// Task is the task with this container as its only one. Its command may be empty: then it is what follows "pod" on the
+	// executor's own command line, where the kubelet has put in the variables that it names, and people can see it. Inputs
+	// have neither From nor Data set where they come from the endpoint. Only the container Main has inputs and outputs.
 	Task Spec `json:"task"`
 	// Main is the name of the container that has the inputs and outputs and reports.
 	Main string `json:"main"`
