@@ -149,9 +149,7 @@ func (e *execution) execute(ctx context.Context, before func(context.Context, *r
 		control.close()
 	}
 	done()
-	status := rec.model.status()
-	status.Summary.Interrupted = (err != nil || end == runner.Interrupted) && !status.Phase.Ended()
-	rec.save(status)
+	rec.end(err != nil || end == runner.Interrupted)
 	return e.finish(end, err)
 }
 

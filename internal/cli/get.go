@@ -41,6 +41,8 @@ run in the form of its own tools: an Argo Workflow with its status, or a Kubeflo
 				switch {
 				case !a.owned(uid):
 					note = "interrupted; go on with: sluice resume " + l.run.Name
+				case l.state.Suspended:
+					note = "suspended; go on with: sluice resume " + l.run.Name
 				case l.run.Summary.Suspended:
 					note = "waiting for a person"
 				}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,13 +14,72 @@ import (
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
-var allPhases = []string{
-	string(engine.Pending), string(engine.RunningPhase), string(engine.SucceededPhase), string(engine.FailedPhase), string(engine.ErrorPhase),
+// What the list shows of runs that have not ended, in place of their phase.
+const (
+	suspendedStatus   = "Suspended"   // waits for a person
+	interruptedStatus = "Interrupted" // no process goes on with it
+)
+
+var allStatuses = []string{
+	string(engine.Pending), string(engine.RunningPhase), suspendedStatus, interruptedStatus,
+	string(engine.SucceededPhase), string(engine.FailedPhase), string(engine.ErrorPhase),
+}
+
+// statusOf is a run's status in one word.
+func statusOf(r store.Run) string {
+	switch {
+	case r.Summary.Suspended:
+		return suspendedStatus
+	case r.Summary.Interrupted:
+		return interruptedStatus
+	}
+	return string(r.Phase)
+}
+
+// phasesOf are the phases that runs of some statuses have in the store.
+func phasesOf(statuses []string) []engine.Phase {
+	var out []engine.Phase
+	for _, s := range statuses {
+		for _, p := range []engine.Phase{engine.Pending, engine.RunningPhase, engine.Phase(s)} {
+			open := s == suspendedStatus || s == interruptedStatus
+			if open == (p != engine.Phase(s)) && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// listRuns gives a page of runs with a status of those given, or of any. Whether a process goes on with a run is not in the
+// store, so more is read until the page is full.
+func (a *app) listRuns(ctx context.Context, f store.Filter, statuses []string) ([]store.Run, string, error) {
+	st, err := a.openStore(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	f.Phases = phasesOf(statuses)
+	var out []store.Run
+	for limit := f.Limit; ; {
+		runs, next, err := st.List(ctx, f)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, r := range runs {
+			r.Summary.Interrupted = !r.Phase.Ended() && !a.owned(r.UID)
+			if len(statuses) == 0 || slices.Contains(statuses, statusOf(r)) {
+				out = append(out, r)
+			}
+		}
+		if next == "" || len(out) == limit {
+			return out, next, nil
+		}
+		f.After, f.Limit = next, limit-len(out)
+	}
 }
 
 func (a *app) listCommand() *cobra.Command {
 	var out, labels, prefix, language, since, after string
-	var phases []string
+	var statuses []string
 	var limit int
 	c := &cobra.Command{
 		Use:     "list",
@@ -32,11 +92,10 @@ func (a *app) listCommand() *cobra.Command {
 			if f.Labels, err = parseLabelSelector(labels); err != nil {
 				return usageError{err}
 			}
-			for _, p := range phases {
-				if !slices.Contains(allPhases, p) {
-					return usage("--status %s: must be one of %s", p, strings.Join(allPhases, ", "))
+			for _, s := range statuses {
+				if !slices.Contains(allStatuses, s) {
+					return usage("--status %s: must be one of %s", s, strings.Join(allStatuses, ", "))
 				}
-				f.Phases = append(f.Phases, engine.Phase(p))
 			}
 			if since != "" {
 				d, err := time.ParseDuration(since)
@@ -45,17 +104,9 @@ func (a *app) listCommand() *cobra.Command {
 				}
 				f.Since = time.Now().Add(-d)
 			}
-			st, err := a.openStore(c.Context())
+			runs, next, err := a.listRuns(c.Context(), f, statuses)
 			if err != nil {
 				return err
-			}
-			runs, next, err := st.List(c.Context(), f)
-			if err != nil {
-				return err
-			}
-			for i := range runs {
-				r := &runs[i]
-				r.Summary.Interrupted = !r.Phase.Ended() && !a.owned(r.UID)
 			}
 			return a.printRuns(out, runs, next)
 		},
@@ -64,12 +115,12 @@ func (a *app) listCommand() *cobra.Command {
 	fl := c.Flags()
 	fl.StringVarP(&labels, "selector", "l", "", "only runs whose labels match: `key=value,...`")
 	fl.StringVar(&prefix, "prefix", "", "only runs whose name begins so")
-	fl.StringSliceVar(&phases, "status", nil, "only runs in these phases: "+strings.Join(allPhases, ", "))
+	fl.StringSliceVar(&statuses, "status", nil, "only runs with these statuses: "+strings.Join(allStatuses, ", "))
 	fl.StringVar(&language, "language", "", "only argo or only kfp")
 	fl.StringVar(&since, "since", "", "only runs created in this time, as 24h")
 	fl.IntVar(&limit, "limit", 0, "at most `n` runs")
 	fl.StringVar(&after, "continue", "", "go on where an earlier list with --limit ended: the `cursor` that it printed")
-	_ = c.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(allPhases, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(allStatuses, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -101,13 +152,7 @@ func (a *app) printRuns(out string, runs []store.Run, next string) error {
 	fmt.Fprintln(w, head)
 	now := time.Now()
 	for _, r := range runs {
-		status := string(r.Phase)
-		switch {
-		case r.Summary.Suspended:
-			status = "Suspended"
-		case r.Summary.Interrupted:
-			status = "Interrupted"
-		}
+		status := statusOf(r)
 		duration := ""
 		if d, ok := took(r.Started, r.Finished, now); ok && !r.Summary.Interrupted {
 			duration = short(d)

@@ -79,6 +79,7 @@ func Main(p Process) int {
 type app struct {
 	Process
 	home     string
+	homeFrom string // who said so
 	logLevel string
 	colour   colourMode
 	noColour bool
@@ -127,6 +128,9 @@ func (a *app) report(err error) int {
 		return exitFailed
 	}
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(red, "error:"), err)
+	if sqlite.Damaged(err) {
+		fmt.Fprintf(a.Stderr, "the database %s is damaged: restore a copy or move it away to begin anew, or give another home folder with --home or SLUICE_HOME\n", a.folder("sluice.db"))
+	}
 	if _, bad := errors.AsType[usageError](err); bad || !a.begun {
 		return exitUsage
 	}
@@ -141,10 +145,12 @@ func (a *app) folder(parts ...string) string {
 // findHome settles where everything local lives: --home, $SLUICE_HOME, the user's data folder.
 func (a *app) findHome() error {
 	home := a.home
+	a.homeFrom = "--home"
 	if home == "" {
-		home = a.Env("SLUICE_HOME")
+		home, a.homeFrom = a.Env("SLUICE_HOME"), "SLUICE_HOME"
 	}
 	if home == "" {
+		a.homeFrom = "the default"
 		if data := a.Env("XDG_DATA_HOME"); data != "" {
 			home = filepath.Join(data, "sluice")
 		} else if user := a.Env("HOME"); user != "" {

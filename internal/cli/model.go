@@ -56,9 +56,17 @@ func modelOf(s *engine.State) *model {
 // update takes over what changed and gives the rows of it.
 func (m *model) update(v runner.View) []*row {
 	s := v.State
+	if m.held != s.Suspended {
+		m.held = s.Suspended
+		for _, r := range m.rows { // what waits for a slot waits for a person now, or no longer does
+			if r.stage == engine.StageSlot && !r.phase.Ended() {
+				r.waits = m.slotWait()
+			}
+		}
+	}
 	m.name, m.uid, m.namespace, m.created = s.Run.Name, s.Run.UID, s.Run.Namespace, s.Run.Created
 	m.phase, m.message, m.started, m.finished = s.Phase, s.Message, s.Started, s.Finished
-	m.held, m.waiting, m.stopping = s.Suspended, v.Waiting, v.Stopping
+	m.waiting, m.stopping = v.Waiting, v.Stopping
 	var changed []*row
 	for _, id := range v.Changed {
 		if id == 0 {
@@ -100,7 +108,7 @@ func (m *model) row(n *engine.Node) *row {
 	case engine.StageLocks:
 		r.waits = "waiting for locks"
 	case engine.StageSlot:
-		r.waits = "waiting for a free slot"
+		r.waits = m.slotWait()
 	case engine.StagePre, engine.StagePost:
 		if len(n.Hooks) > 0 {
 			if h := n.Hooks[len(n.Hooks)-1]; h.Answered.IsZero() {
@@ -116,6 +124,14 @@ func (m *model) row(n *engine.Node) *row {
 		}
 	}
 	return r
+}
+
+// slotWait says what a task that could start waits for.
+func (m *model) slotWait() string {
+	if m.held {
+		return "the run is suspended: sluice resume " + m.name
+	}
+	return "waiting for a free slot"
 }
 
 func (m *model) count(r *row, by int) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -11,27 +12,58 @@ import (
 )
 
 // recorder keeps a run's row in the store up to date: at once when its phase or what it waits for changes, else at most
-// every second. The journal is what counts; the row is for lists.
+// every second, and not later than a second after a change. The journal is what counts; the row is for lists.
 type recorder struct {
 	ctx   context.Context //nolint:containedctx // of the command
 	store store.Store
 	log   *slog.Logger
+
+	mu    sync.Mutex
 	model *model
 	last  store.Status
 	at    time.Time
+	later *time.Timer // saves what came too soon after the last; nil for nothing
 }
+
+// recordEvery is how old the row may be.
+const recordEvery = time.Second
 
 // Changed implements [runner.Observer].
 func (r *recorder) Changed(v runner.View) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.model.update(v)
 	now := r.model.status()
-	if now.Phase == r.last.Phase && now.Summary.Suspended == r.last.Summary.Suspended && time.Since(r.at) < time.Second {
+	since := time.Since(r.at)
+	if now.Phase != r.last.Phase || now.Summary.Suspended != r.last.Summary.Suspended || since >= recordEvery {
+		r.save(now)
 		return
 	}
-	r.save(now)
+	if r.later == nil {
+		r.later = time.AfterFunc(recordEvery-since, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.later != nil {
+				r.save(r.model.status())
+			}
+		})
+	}
+}
+
+// end saves the run as it is at its end. Nothing is saved after that.
+func (r *recorder) end(interrupted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.model.status()
+	s.Summary.Interrupted = interrupted && !s.Phase.Ended()
+	r.save(s)
 }
 
 func (r *recorder) save(s store.Status) {
+	if r.later != nil {
+		r.later.Stop()
+		r.later = nil
+	}
 	if err := r.store.SetStatus(r.ctx, r.model.uid, s); err != nil {
 		r.log.Warn("the list of runs could not be brought up to date", "error", err)
 		return

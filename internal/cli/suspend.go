@@ -34,6 +34,13 @@ func (a *app) suspend(ctx context.Context, ref string) error {
 	done, err := a.send(ctx, uid, order{Do: "suspend"})
 	switch {
 	case errors.Is(err, errNotRunning):
+		l, err := a.look(ctx, uid)
+		if err != nil {
+			return fmt.Errorf("suspend %s: %w", ref, err)
+		}
+		if l.state.Phase.Ended() {
+			return fmt.Errorf("suspend %s: run %s has ended: %s", ref, l.run.Name, l.state.Phase)
+		}
 		return fmt.Errorf("suspend %s: no process goes on with it, so nothing new is started; sluice resume %s would go on with it", ref, ref)
 	case err != nil:
 		return fmt.Errorf("suspend %s: %w", ref, err)

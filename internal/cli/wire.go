@@ -31,12 +31,23 @@ func (a *app) openStore(ctx context.Context) (*sqlite.Store, error) {
 	if a.store == nil {
 		s, err := sqlite.Open(ctx, a.folder("sluice.db"))
 		if err != nil {
-			return nil, err
+			return nil, a.explainStore(err)
 		}
 		a.store = s
 		a.later(s.Close)
 	}
 	return a.store, nil
+}
+
+// explainStore says where the database is, who said so, and what to do about it.
+func (a *app) explainStore(err error) error {
+	switch {
+	case sqlite.Damaged(err):
+		return err // the end of the program says what to do, as it does where that shows later
+	case errors.Is(err, sqlite.ErrNewer):
+		return fmt.Errorf("%w; use that version, or give another home folder with --home or SLUICE_HOME", err)
+	}
+	return usage("home folder %s (from %s) cannot be used: %w; give one that you may write to with --home or SLUICE_HOME", a.home, a.homeFrom, err)
 }
 
 // machine gives the engine for a manifest.

@@ -13,13 +13,27 @@ import (
 	"path/filepath"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver "sqlite"; nothing else in the project imports it
+	driver "modernc.org/sqlite" // the driver "sqlite"; nothing else in the project imports it
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sluice-ml/sluice/internal/store/filelock"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
+
+// ErrNewer says that the file was written by a newer version of the program.
+var ErrNewer = errors.New("the database was written by a newer version of sluice")
+
+// Damaged says whether an error of this package means that the file is no database, or no longer a sound one.
+func Damaged(err error) bool {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return false
+	}
+	primary := e.Code() & 0xff
+	return primary == sqlite3.SQLITE_NOTADB || primary == sqlite3.SQLITE_CORRUPT
+}
 
 // DB is an open SQLite file: one connection that writes, so that writers of this process queue in memory instead of
 // polling the file's lock, and several that read.
@@ -101,7 +115,7 @@ func (d *DB) Migrate(ctx context.Context, versions string, files fs.FS) error {
 		return fmt.Errorf("migrate %s: %w", versions, err)
 	}
 	if have > len(names) {
-		return fmt.Errorf("migrate %s: the database was written by a newer version of sluice (schema %d, this one knows %d)", versions, have, len(names))
+		return fmt.Errorf("migrate %s: %w (schema %d, this one knows %d)", versions, ErrNewer, have, len(names))
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate %s: %w", versions, err)

@@ -30,7 +30,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		err = db.Migrate(ctx, "schema_versions", files)
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), db.Close())
 	}
 	return &Store{db}, nil
 }
