@@ -2,6 +2,7 @@ package argo
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ func (j *projector) workflow() *Workflow {
 		w.Spec.Entrypoint = name
 	}
 	run := &j.s.Run
+	w.Spec.Arguments.Parameters = retried(w.Spec.Arguments.Parameters, run.Parameters)
 	w.TypeMeta = metav1.TypeMeta{APIVersion: APIVersion, Kind: "Workflow"}
 	w.Name, w.Namespace, w.UID = run.Name, run.Namespace, typedUID(run.UID)
 	w.CreationTimestamp = metav1.NewTime(run.Created)
@@ -79,6 +81,23 @@ func (j *projector) workflow() *Workflow {
 		w.Annotations = nil
 	}
 	return w
+}
+
+// retried gives the arguments of a run with the values that a retry has given it.
+func retried(arguments []Parameter, given map[string]any) []Parameter {
+	if len(given) == 0 {
+		return arguments
+	}
+	out := slices.Clone(arguments)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(out, func(p Parameter) bool { return p.Name == name })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Parameter{Name: name})
+		}
+		out[i].Value, out[i].ValueFrom = anyText(given[name]), nil
+	}
+	return out
 }
 
 // Labels that Argo's tools select workflows by.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 
@@ -36,6 +37,9 @@ are given here go before those of the earlier run.`,
 			if err != nil {
 				return err
 			}
+			if err := a.retriedParameters(c.Context(), uid, &opts); err != nil {
+				return err
+			}
 			now, err := submit.settle(a)
 			if err != nil {
 				return err
@@ -61,6 +65,27 @@ are given here go before those of the earlier run.`,
 	submit.add(c)
 	view.add(c)
 	return c
+}
+
+// retriedParameters adds the parameters that retries have given to a run.
+func (a *app) retriedParameters(ctx context.Context, uid string, opts *options) error {
+	st, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := st.Events(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if opts.Parameters == nil {
+		opts.Parameters = map[string]any{}
+	}
+	for _, e := range events {
+		if e.RetryRun != nil {
+			maps.Copy(opts.Parameters, e.RetryRun.Parameters)
+		}
+	}
+	return nil
 }
 
 // overlay puts the options that are given now over those of an earlier run.

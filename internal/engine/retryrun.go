@@ -39,9 +39,14 @@ func (x *step) retryRun(e RetryRun) error {
 		}
 	}
 	if len(e.Parameters) > 0 {
-		s.Parameters = maps.Clone(s.Parameters) // commands have given the old ones away
+		// Commands have given the old ones away. The new ones count as given.
+		s.Parameters, s.Run.Parameters = maps.Clone(s.Parameters), maps.Clone(s.Run.Parameters)
+		if s.Run.Parameters == nil {
+			s.Run.Parameters = map[string]any{}
+		}
 		for k, v := range e.Parameters {
 			s.Parameters[k] = normal(v)
+			s.Run.Parameters[k] = s.Parameters[k]
 		}
 	}
 	s.touchRun()
