@@ -109,7 +109,7 @@ func Load(main Source, others []Source) (*Bundle, error) {
 			b.note(nil, Problem{File: src.Name, Line: n.line, Column: n.column, Message: n.text, Warning: true})
 		}
 		if err != nil {
-			unreadable = append(unreadable, syntaxProblem(src.Name, err))
+			unreadable = append(unreadable, syntaxProblem(src, err))
 			continue
 		}
 		var docs []*node
@@ -135,16 +135,22 @@ func Load(main Source, others []Source) (*Bundle, error) {
 	return b, nil
 }
 
+// tabIndent matches a line that begins with a tab.
+var tabIndent = regexp.MustCompile(`(?m)^ *\t`)
+
 var lineForm = regexp.MustCompile(`line (\d+): `)
 
-func syntaxProblem(file string, err error) Problem {
-	p := Problem{File: file, Message: err.Error()}
+func syntaxProblem(src Source, err error) Problem {
+	p := Problem{File: src.Name, Message: err.Error()}
 	if m := lineForm.FindStringSubmatch(p.Message); m != nil {
 		_, _ = fmt.Sscan(m[1], &p.Line)
 		if strings.Contains(p.Message, "did not find expected") {
 			p.Line++ // the YAML parser, unlike its scanner, counts lines from 0
 		}
 		p.Message = strings.Replace(p.Message, m[0], "", 1)
+	}
+	if strings.Contains(p.Message, "cannot start any token") && tabIndent.Match(src.Data) {
+		p.Message += "; YAML is indented with spaces, not with tabs"
 	}
 	return p
 }

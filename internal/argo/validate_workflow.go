@@ -2,6 +2,7 @@ package argo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,9 +134,42 @@ func (v *validator) workflowArguments(spec place) {
 		}
 		v.enum(p, name, a.Enum, value)
 	}
+	v.strangers(own.at("parameters"))
 	for i, a := range v.r.own.Arguments.Artifacts {
 		v.argumentArtifact(own.at("artifacts").item(i), "spec.arguments."+a.Name, a)
 	}
+}
+
+// strangers warns of parameters that are given to a run although nothing in the workflow has their names: most likely they
+// are misspelt. Argo takes them silently.
+func (v *validator) strangers(p place) {
+	known := map[string]bool{}
+	for _, a := range v.r.spec.Arguments.Parameters {
+		known[a.Name] = true
+	}
+	for _, start := range []string{firstOf(v.opts.Entrypoint, v.r.spec.Entrypoint), v.r.spec.OnExit} {
+		if src, ok := v.r.local.templates[start]; ok {
+			for _, in := range src.t.Inputs.Parameters {
+				known[in.Name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.opts.Parameters)) {
+		if !known[name] && !v.mentions(name) {
+			v.late(p, "the workflow has no parameter %q%s", name, choose(name, slices.Sorted(maps.Keys(known))))
+		}
+	}
+}
+
+// mentions says whether some text reads a parameter of the workflow by its name, declared or not.
+func (v *validator) mentions(name string) bool {
+	found := false
+	for _, d := range v.b.docs {
+		d.tree.texts("", func(_, text string) {
+			found = found || strings.Contains(text, "workflow.parameters") && strings.Contains(text, name)
+		})
+	}
+	return found
 }
 
 // enum checks a value against those that are allowed.

@@ -184,7 +184,11 @@ func (a *app) printFindings(out string, all []finding, files, bad int) error {
 		return usage("%d of %d %s must be mended", bad, files, plural(files, "file"))
 	}
 	if out == "" {
-		fmt.Fprintf(a.Stdout, "%d %s, no mistakes\n", files, plural(files, "file"))
+		warnings := ""
+		if len(all) > 0 {
+			warnings = fmt.Sprintf(", %d %s", len(all), plural(len(all), "warning"))
+		}
+		fmt.Fprintf(a.Stdout, "%d %s, no mistakes%s\n", files, plural(files, "file"), warnings)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +13,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sluice-ml/sluice/internal/argo"
+	"github.com/sluice-ml/sluice/internal/kfp"
 	"github.com/sluice-ml/sluice/internal/store"
 	"github.com/sluice-ml/sluice/internal/submission"
 )
@@ -112,6 +117,9 @@ func parameterFile(doc store.Document) (map[string]any, error) {
 	if err := d.Decode(&values); err != nil {
 		return nil, usage("%s: must be a mapping of parameter names to values: %w", doc.Name, err)
 	}
+	if argo.IsArgo(doc.Data) || kfp.IsIR(doc.Data) || values["apiVersion"] != nil && values["kind"] != nil {
+		return nil, usage("%s: is a manifest, not a mapping of parameter names to values; give other documents with -f", doc.Name)
+	}
 	for k, v := range values {
 		values[k] = submission.Plain(v)
 	}
@@ -149,7 +157,30 @@ func (a *app) readFile(name string) (store.Document, error) {
 		}
 		return store.Document{}, usage("%s: cannot be read: %w", name, err)
 	}
+	if data, err = utf8Text(data); err != nil {
+		return store.Document{}, usage("%s: %w", name, err)
+	}
 	return store.Document{Name: name, Data: data}, nil
+}
+
+// utf8Text gives a text in UTF-8: some systems' editors and shells write UTF-16, with a byte order mark.
+func utf8Text(data []byte) ([]byte, error) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	case bytes.IndexByte(data, 0) >= 0:
+		return nil, errors.New("is no text in UTF-8: it has zero bytes; save it as UTF-8")
+	default:
+		return data, nil
+	}
+	units := make([]uint16, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:]))
+	}
+	return []byte(string(utf16.Decode(units))), nil
 }
 
 func isFolder(name string) bool {

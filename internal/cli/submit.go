@@ -118,6 +118,14 @@ func (a *app) newRun(m *submission.Manifest, sub store.Submission, opts options,
 	return run, start, nil
 }
 
+// kindOf is what people call a manifest of a language.
+func kindOf(language string) string {
+	if language == "kfp" {
+		return "a Kubeflow pipeline"
+	}
+	return "an Argo workflow"
+}
+
 // dryRun checks a submission and shows what would be run.
 func (a *app) dryRun(_ context.Context, sub store.Submission, opts options, file, output string) error {
 	m, err := a.load(sub, opts, output)
@@ -144,7 +152,7 @@ func (a *app) dryRun(_ context.Context, sub store.Submission, opts options, file
 	case "json", "yaml":
 		return a.printObject(output, m.Program)
 	}
-	fmt.Fprintf(a.Stdout, "%s: a %s pipeline that would run as %s\n", file, m.Language, run.Name)
+	fmt.Fprintf(a.Stdout, "%s: %s that would run as %s\n", file, kindOf(m.Language), run.Name)
 	fmt.Fprintf(a.Stdout, "  templates: %d\n", len(m.Program.Templates))
 	for _, p := range m.Program.Parameters {
 		value := "(no value)"

@@ -2,6 +2,7 @@ package kfp
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
@@ -63,7 +64,7 @@ func Load(main Source) (*Pipeline, error) {
 	probs := &problems{file: main.Name}
 	docs, err := documents(main.Data)
 	if err != nil {
-		probs.all = append(probs.all, syntaxProblem(main.Name, err))
+		probs.all = append(probs.all, syntaxProblem(main, err))
 		return nil, probs.err()
 	}
 	for _, d := range docs {
@@ -81,9 +82,12 @@ func Load(main Source) (*Pipeline, error) {
 	return p, nil
 }
 
+// tabIndent matches a line that begins with a tab.
+var tabIndent = regexp.MustCompile(`(?m)^ *\t`)
+
 // syntaxProblem turns an error of the YAML reader, "line 3: ...", into a problem.
-func syntaxProblem(file string, err error) Problem {
-	p := Problem{File: file, Do: "fix its syntax"}
+func syntaxProblem(src Source, err error) Problem {
+	p := Problem{File: src.Name, Do: "fix its syntax"}
 	text := err.Error()
 	if head, rest, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(head, "line ") {
 		if n, ok := wholeNumber(strings.TrimPrefix(head, "line ")); ok {
@@ -92,6 +96,9 @@ func syntaxProblem(file string, err error) Problem {
 				p.Line++ // the YAML parser, unlike its scanner, counts lines from 0
 			}
 		}
+	}
+	if strings.Contains(text, "cannot start any token") && tabIndent.Match(src.Data) {
+		p.Do = "indent with spaces, not with tabs"
 	}
 	p.What = "this is no YAML or JSON: " + text
 	return p

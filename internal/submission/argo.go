@@ -70,6 +70,7 @@ func compileArgo(docs []store.Document, opts Options) (*Manifest, error) {
 	}
 	for _, problem := range b.Validate(o) {
 		if problem.Warning {
+			problem.Warning = false // who prints them says that they are
 			m.Warnings = append(m.Warnings, problem.Error())
 		}
 	}
