@@ -49,6 +49,9 @@ func Layers() []Layer {
 			"internal/program", "internal/engine", "internal/artifact", "internal/executor",
 		}},
 		{Folder: "internal/store", May: []string{"internal/program", "internal/engine", "internal/metadata"}},
+		{Folder: "internal/store/kube", May: []string{"api", "internal/program", "internal/engine", "internal/store"}},
+		{Folder: "internal/crd", May: []string{"api", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/argo"}},
+		{Folder: "deploy", May: nil},
 		{Folder: "internal/controller", May: []string{
 			"api", "internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/artifact", "internal/hook",
 			"internal/backend", "internal/store", "internal/runner", "internal/submission",
@@ -58,7 +61,7 @@ func Layers() []Layer {
 			"internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/store",
 		}},
 		{Folder: "internal/cli", May: []string{
-			"api", "pkg", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
+			"api", "pkg", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
 			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller",
 		}},
 		{Folder: "internal/archtest", May: nil},
@@ -110,11 +113,15 @@ func Bans() []Ban {
 		{Folder: "internal/program", Not: pure, Direct: true, Why: "the program is data"},
 		{Folder: "internal/expr", Not: pure, Direct: true, Why: "expressions see only what the event and the program say"}, // math/rand/v2 with the event's seed
 		{
-			Folder: "internal/executor", Not: []string{Module + "/internal/engine/...", Module + "/internal/runner/...", "k8s.io/..."},
+			Folder: "internal/executor", Not: []string{
+				Module + "/internal/engine/...", Module + "/internal/runner/...", Module + "/internal/artifact", "k8s.io/...", "github.com/minio/...",
+			},
 			Why: "the executor is small and goes into every task",
 		},
 		{
-			Folder: "cmd/sluice-executor", Not: []string{Module + "/internal/engine/...", "k8s.io/...", "modernc.org/...", "github.com/spf13/cobra"},
+			Folder: "cmd/sluice-executor", Not: []string{
+				Module + "/internal/engine/...", Module + "/internal/artifact", "k8s.io/...", "github.com/minio/...", "modernc.org/...", "github.com/spf13/cobra",
+			},
 			Why: "the executor is small and goes into every task",
 		},
 		{Folder: "internal/engine", Not: []string{"k8s.io/..."}, Why: "the engine knows nothing of where tasks run"},
@@ -137,6 +144,43 @@ func CheckBans(bans []Ban, packages []Package) []string {
 			for _, name := range used {
 				if slices.ContainsFunc(ban.Not, func(not string) bool { return matches(name, not) }) {
 					found = append(found, fmt.Sprintf("%s uses %s: %s", from, name, ban.Why))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Only keeps packages to some folders: no other file may import them itself.
+type Only struct {
+	Packages []string // with "/..." at the end also all below
+	In       []string
+	Why      string
+}
+
+// Onlys are the imports that only some folders may have.
+func Onlys() []Only {
+	return []Only{
+		{
+			Packages: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/apiextensions-apiserver/..."},
+			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/cli", "test"},
+			Why:      "a cluster is reached through the backend, the controller and the journal; the commands put them together",
+		},
+	}
+}
+
+// CheckOnlys reports every import outside of the folders that may have it.
+func CheckOnlys(onlys []Only, packages []Package) []string {
+	var found []string
+	for _, only := range onlys {
+		for _, p := range packages {
+			from, ok := relative(p.ImportPath)
+			if !ok || slices.ContainsFunc(only.In, func(folder string) bool { return within(from, folder) }) {
+				continue
+			}
+			for _, name := range p.Imports {
+				if slices.ContainsFunc(only.Packages, func(pattern string) bool { return matches(name, pattern) }) {
+					found = append(found, fmt.Sprintf("%s imports %s: %s", from, name, only.Why))
 				}
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-ml/sluice/internal/artifact/transfer"
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -201,24 +202,24 @@ func TestHostileArchives(t *testing.T) {
 		limits Limits
 		want   error
 	}{
-		"tar climbs up":               {data: makeTar(t, entry{name: "../evil", body: "x"}), want: errHostile},
-		"tar climbs up inside":        {data: makeTar(t, entry{name: "a/../../evil", body: "x"}), want: errHostile},
-		"tar absolute":                {data: makeTar(t, entry{name: "/tmp/evil", body: "x"}), want: errHostile},
-		"tar absolute link":           {data: makeTar(t, entry{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}, entry{name: "f"}), want: errHostile},
-		"tar link climbs up":          {data: makeTar(t, entry{name: "d/l", kind: tar.TypeSymlink, link: "../../x"}, entry{name: "f"}), want: errHostile},
-		"tar writes through a link":   {data: makeTar(t, entry{name: "l", kind: tar.TypeSymlink, link: "."}, entry{name: "l/f", body: "x"}), want: errHostile},
-		"tar hard link outside":       {data: makeTar(t, entry{name: "l", kind: tar.TypeLink, link: "../../etc/passwd"}), want: errHostile},
-		"tar hard link to a link":     {data: makeTar(t, entry{name: "d/s", kind: tar.TypeSymlink, link: "f"}, entry{name: "d/h", kind: tar.TypeLink, link: "d/s"}), want: errHostile},
-		"tar device":                  {data: makeTar(t, entry{name: "dev", kind: tar.TypeChar}), want: errHostile},
-		"tar fifo":                    {data: makeTar(t, entry{name: "fifo", kind: tar.TypeFifo}), want: errHostile},
-		"tar link out of its top":     {data: makeTar(t, entry{name: "top/l", kind: tar.TypeSymlink, link: ".."}), want: errHostile},
-		"tar links add up":            {data: makeTar(t, entry{name: "a/b/c", kind: tar.TypeSymlink, link: "../.."}, entry{name: "a/b/l", kind: tar.TypeSymlink, link: "c/../x"}, entry{name: "f"}), want: errHostile},
+		"tar climbs up":               {data: makeTar(t, entry{name: "../evil", body: "x"}), want: transfer.ErrHostile},
+		"tar climbs up inside":        {data: makeTar(t, entry{name: "a/../../evil", body: "x"}), want: transfer.ErrHostile},
+		"tar absolute":                {data: makeTar(t, entry{name: "/tmp/evil", body: "x"}), want: transfer.ErrHostile},
+		"tar absolute link":           {data: makeTar(t, entry{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}, entry{name: "f"}), want: transfer.ErrHostile},
+		"tar link climbs up":          {data: makeTar(t, entry{name: "d/l", kind: tar.TypeSymlink, link: "../../x"}, entry{name: "f"}), want: transfer.ErrHostile},
+		"tar writes through a link":   {data: makeTar(t, entry{name: "l", kind: tar.TypeSymlink, link: "."}, entry{name: "l/f", body: "x"}), want: transfer.ErrHostile},
+		"tar hard link outside":       {data: makeTar(t, entry{name: "l", kind: tar.TypeLink, link: "../../etc/passwd"}), want: transfer.ErrHostile},
+		"tar hard link to a link":     {data: makeTar(t, entry{name: "d/s", kind: tar.TypeSymlink, link: "f"}, entry{name: "d/h", kind: tar.TypeLink, link: "d/s"}), want: transfer.ErrHostile},
+		"tar device":                  {data: makeTar(t, entry{name: "dev", kind: tar.TypeChar}), want: transfer.ErrHostile},
+		"tar fifo":                    {data: makeTar(t, entry{name: "fifo", kind: tar.TypeFifo}), want: transfer.ErrHostile},
+		"tar link out of its top":     {data: makeTar(t, entry{name: "top/l", kind: tar.TypeSymlink, link: ".."}), want: transfer.ErrHostile},
+		"tar links add up":            {data: makeTar(t, entry{name: "a/b/c", kind: tar.TypeSymlink, link: "../.."}, entry{name: "a/b/l", kind: tar.TypeSymlink, link: "c/../x"}, entry{name: "f"}), want: transfer.ErrHostile},
 		"tar too many entries":        {data: makeTar(t, entry{name: "a"}, entry{name: "b"}, entry{name: "c"}), limits: Limits{Entries: 2}, want: ErrTooLarge},
 		"tar too many bytes":          {data: makeTar(t, entry{name: "a", body: zeros}), limits: Limits{Bytes: 1 << 20}, want: ErrTooLarge},
 		"tar unpacks to far too much": {data: makeTar(t, entry{name: "a", body: zeros}), limits: Limits{RatioFloor: 1 << 20}, want: ErrTooLarge},
-		"zip climbs up":               {data: makeZip(t, entry{name: "../evil", body: "x"}), want: errHostile},
-		"zip absolute link":           {data: makeZip(t, entry{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}), want: errHostile},
-		"zip device":                  {data: makeZip(t, entry{name: "dev", kind: tar.TypeChar}), want: errHostile},
+		"zip climbs up":               {data: makeZip(t, entry{name: "../evil", body: "x"}), want: transfer.ErrHostile},
+		"zip absolute link":           {data: makeZip(t, entry{name: "l", kind: tar.TypeSymlink, link: "/etc/passwd"}), want: transfer.ErrHostile},
+		"zip device":                  {data: makeZip(t, entry{name: "dev", kind: tar.TypeChar}), want: transfer.ErrHostile},
 		"zip unpacks to far too much": {data: makeZip(t, entry{name: "a", body: zeros}), limits: Limits{RatioFloor: 1 << 20}, want: ErrTooLarge},
 		"zip of nonsense":             {data: []byte("PK\x03\x04 nonsense"), want: zip.ErrFormat},
 		"tar cut off":                 {data: makeTar(t, entry{name: "a", body: zeros})[:2000], want: nil},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-ml/sluice/internal/artifact/transfer"
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -94,27 +95,12 @@ func (s folderStore) Put(_ context.Context, key string, r io.Reader, _ int64) er
 	_, err = io.Copy(next, r)
 	err = errors.Join(err, next.Chmod(0o644), next.Close())
 	if err == nil {
-		err = replace(next.Name(), file)
+		err = transfer.Replace(next.Name(), file)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(next.Name()))
 	}
 	return nil
-}
-
-// replace renames, also where a folder is in the way.
-func replace(from, to string) error {
-	err := os.Rename(from, to)
-	if err == nil {
-		return nil
-	}
-	if _, e := os.Lstat(to); e != nil {
-		return err
-	}
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	return os.Rename(from, to)
 }
 
 func (s folderStore) Delete(_ context.Context, key string) error {
@@ -165,7 +151,7 @@ func (s folderStore) GetTree(ctx context.Context, key, local string) error {
 	if err != nil {
 		return err
 	}
-	return copyTree(ctx, resolved, local)
+	return transfer.CopyTree(ctx, resolved, local)
 }
 
 func (s folderStore) PutTree(ctx context.Context, key, local string) error {
@@ -181,9 +167,9 @@ func (s folderStore) PutTree(ctx context.Context, key, local string) error {
 		return err
 	}
 	tree := filepath.Join(next, "tree")
-	err = copyTree(ctx, local, tree)
+	err = transfer.CopyTree(ctx, local, tree)
 	if err == nil {
-		err = replace(tree, file)
+		err = transfer.Replace(tree, file)
 	}
 	return errors.Join(err, os.RemoveAll(next))
 }

@@ -1,4 +1,4 @@
-package artifact
+package transfer
 
 import (
 	"archive/tar"
@@ -95,7 +95,7 @@ func (x *extraction) tar(ctx context.Context, t *tar.Reader) error {
 			err = x.hardlink(h.Name, h.Linkname)
 		case tar.TypeXGlobalHeader:
 		default:
-			err = fmt.Errorf("%w: entry %q is neither file, folder nor link", errHostile, h.Name)
+			err = fmt.Errorf("%w: entry %q is neither file, folder nor link", ErrHostile, h.Name)
 		}
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package artifact
+package transfer
 
 import (
 	"archive/zip"
@@ -70,7 +70,7 @@ func (x *extraction) zipEntry(entry *zip.File) error {
 	case mode.IsDir():
 		return x.folder(entry.Name, mode)
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
-		return fmt.Errorf("%w: entry %q is neither file, folder nor link", errHostile, entry.Name)
+		return fmt.Errorf("%w: entry %q is neither file, folder nor link", ErrHostile, entry.Name)
 	}
 	r, err := entry.Open()
 	if err != nil {
@@ -85,7 +85,7 @@ func (x *extraction) zipEntry(entry *zip.File) error {
 		return err
 	}
 	if len(target) > maxLink {
-		return fmt.Errorf("%w: link %q is too long", errHostile, entry.Name)
+		return fmt.Errorf("%w: link %q is too long", ErrHostile, entry.Name)
 	}
 	return x.symlink(entry.Name, string(target))
 }

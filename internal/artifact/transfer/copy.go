@@ -1,4 +1,4 @@
-package artifact
+package transfer
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// copyTree copies a file or folder to a path that does not exist. Links stay links; sockets and devices are left out.
-func copyTree(ctx context.Context, from, to string) error {
+// CopyTree copies a file or folder to a path that does not exist. Links stay links; sockets and devices are left out.
+func CopyTree(ctx context.Context, from, to string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func copyTree(ctx context.Context, from, to string) error {
 			return err
 		}
 		for _, e := range entries {
-			if err := copyTree(ctx, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			if err := CopyTree(ctx, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -60,4 +60,19 @@ func copyFile(from, to string, perm fs.FileMode) error {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	return nil
+}
+
+// Replace renames, also where a folder is in the way.
+func Replace(from, to string) error {
+	err := os.Rename(from, to)
+	if err == nil {
+		return nil
+	}
+	if _, e := os.Lstat(to); e != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
 }

@@ -1,4 +1,4 @@
-package artifact
+package transfer
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// errHostile says that an archive's entry reaches outside of the archive, or is nothing that an artifact can hold.
-var errHostile = errors.New("archive refused")
+// ErrHostile says that an archive's entry reaches outside of the archive, or is nothing that an artifact can hold.
+var ErrHostile = errors.New("archive refused")
 
 // extraction unpacks entries below one folder. An os.Root is what keeps them inside; the checks before it are there for
 // clear messages.
@@ -41,14 +41,14 @@ func (x *extraction) name(entry string) (string, error) {
 		return "", err
 	}
 	if strings.ContainsRune(entry, 0) || strings.Contains(entry, "\\") && filepath.Separator == '\\' {
-		return "", fmt.Errorf("%w: entry name %q", errHostile, entry)
+		return "", fmt.Errorf("%w: entry name %q", ErrHostile, entry)
 	}
 	clean := path.Clean(entry)
 	if clean == "." {
 		return "", nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(clean)) {
-		return "", fmt.Errorf("%w: entry %q lies outside of the archive", errHostile, entry)
+		return "", fmt.Errorf("%w: entry %q lies outside of the archive", ErrHostile, entry)
 	}
 	return filepath.FromSlash(clean), nil
 }
@@ -59,7 +59,7 @@ func (x *extraction) parent(name string) error {
 	dir := filepath.Dir(name)
 	for up := dir; up != "."; up = filepath.Dir(up) {
 		if _, link := x.links[up]; link {
-			return fmt.Errorf("%w: entry %q lies behind the link %q", errHostile, name, up)
+			return fmt.Errorf("%w: entry %q lies behind the link %q", ErrHostile, name, up)
 		}
 	}
 	if dir != "." {
@@ -95,7 +95,7 @@ func (x *extraction) file(entry string, mode fs.FileMode, r io.Reader) error {
 		return err
 	}
 	if name == "" {
-		return fmt.Errorf("%w: a file without a name", errHostile)
+		return fmt.Errorf("%w: a file without a name", ErrHostile)
 	}
 	if err := x.parent(name); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (x *extraction) symlink(entry, target string) error {
 		return err
 	}
 	if name == "" || strings.ContainsRune(target, 0) || !staysInside(name, target) {
-		return fmt.Errorf("%w: link %q to %q leaves the archive", errHostile, entry, target)
+		return fmt.Errorf("%w: link %q to %q leaves the archive", ErrHostile, entry, target)
 	}
 	if err := x.parent(name); err != nil {
 		return err
@@ -141,12 +141,12 @@ func (x *extraction) hardlink(entry, target string) error {
 	}
 	old := filepath.FromSlash(path.Clean(target))
 	if name == "" || !filepath.IsLocal(old) {
-		return fmt.Errorf("%w: link %q to %q leaves the archive", errHostile, entry, target)
+		return fmt.Errorf("%w: link %q to %q leaves the archive", ErrHostile, entry, target)
 	}
 	if info, err := x.root.Lstat(old); err != nil {
 		return err
 	} else if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: link %q to %q, which is not a file", errHostile, entry, target)
+		return fmt.Errorf("%w: link %q to %q, which is not a file", ErrHostile, entry, target)
 	}
 	if name == old {
 		return nil
@@ -209,7 +209,7 @@ func (x *extraction) checkLinks(folder, top string) error {
 		}
 		_, err = root.Stat(rel)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) || !staysInside(rel, target) {
-			return fmt.Errorf("%w: link %q to %q leaves the archive", errHostile, name, target)
+			return fmt.Errorf("%w: link %q to %q leaves the archive", ErrHostile, name, target)
 		}
 	}
 	return nil
