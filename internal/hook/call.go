@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sluice-ml/sluice/api/v1alpha1"
@@ -34,6 +35,9 @@ func allFailed(n int, err error) []outcome {
 // call puts reviews to a hook once. It gives one outcome for each.
 func (d *Dispatcher) call(ctx context.Context, hook Hook, deliveries []delivery) []outcome {
 	spec := &hook.Spec
+	if hook.Refused != "" {
+		return allFailed(len(deliveries), errors.New(hook.Refused))
+	}
 	switch {
 	case spec.Builtin != nil:
 		p, err := d.plugin(hook)

@@ -29,6 +29,8 @@ type Config struct {
 	Builtins map[string]Builtin
 	// Secrets reads the shared secrets of hooks, at every use; where it is nil, hooks that sign fail.
 	Secrets Secrets
+	// Tokens makes bearer tokens; where it is nil, hooks that want one fail.
+	Tokens Tokens
 	// Callback, when set, lets plugins end a pending review early.
 	Callback *Callback
 	// Redact gives the values of a run that must not leave: texts in reviews that contain them are made unreadable.
@@ -80,7 +82,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		cfg.UserAgent = "sluice"
 	}
 	if cfg.Dial == nil {
-		cfg.Dial = dialPublic
+		cfg.Dial = DialPublic
 	}
 	d := &Dispatcher{
 		cfg:     cfg,

@@ -24,6 +24,9 @@ type Hook struct {
 	v1alpha1.TaskHook
 	// Origin is where the document stands, for messages: "hooks.yaml:12". Files that it names are beside it.
 	Origin string
+	// Refused, where it is set, says why the plugin may not be asked: each call fails with it, and then what the hook's
+	// failurePolicy says happens.
+	Refused string
 }
 
 // Name is the hook's name: the <hook> in {{hooks.<hook>.<key>}}.

@@ -26,6 +26,7 @@ type client struct {
 	made    string // from what
 	agent   string
 	secrets Secrets
+	tokens  Tokens
 }
 
 // client gives the hook's HTTP client, and makes it where it is new or the hook has changed.
@@ -70,6 +71,7 @@ func (d *Dispatcher) client(h Hook) (*client, error) {
 		made:    made,
 		agent:   d.cfg.UserAgent,
 		secrets: d.cfg.Secrets,
+		tokens:  d.cfg.Tokens,
 	}
 	d.clients[key] = c
 	return c, nil
@@ -200,6 +202,13 @@ func (c *client) authenticate(ctx context.Context, hook Hook, header http.Header
 			return err
 		}
 		taskhook.Sign(header, secret, body, time.Now())
+		return nil
+	case auth.ServiceAccountToken != nil && c.tokens != nil:
+		token, err := c.tokens.Token(ctx, auth.ServiceAccountToken.Audience)
+		if err != nil {
+			return fmt.Errorf("its token cannot be made: %w", err)
+		}
+		header.Set("Authorization", "Bearer "+token)
 		return nil
 	}
 	return errors.New("spec.http.auth.serviceAccountToken needs a cluster")

@@ -105,6 +105,39 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
+type tokens map[string]string
+
+func (m tokens) Token(_ context.Context, audience string) (string, error) { return m[audience], nil }
+
+// A plugin that asks for it gets a bearer token for its audience, and no other.
+func TestServiceAccountToken(t *testing.T) {
+	got := make(chan string, 1)
+	server := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		got <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusTeapot)
+	})
+	hooks := load(t, httpHook(server.URL, "retry: {limit: 0}"))
+	hooks[0].Spec.HTTP.Auth = &v1alpha1.HTTPAuth{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "lineage.ml"}}
+	d, sink := dispatcher(t, Config{Tokens: tokens{"lineage.ml": "one", "other": "two"}}, hooks)
+	d.Ask(context.Background(), testRun, testProgram, ask("u1"))
+	sink.next(t)
+	if h := <-got; h != "Bearer one" {
+		t.Errorf("Authorization is %q, want the token of the audience", h)
+	}
+}
+
+// A hook that may not be asked fails with the reason, and its plugin is not called.
+func TestRefusedHook(t *testing.T) {
+	server := serving(t, func(http.ResponseWriter, *http.Request) { t.Error("the plugin was called") })
+	hooks := load(t, httpHook(server.URL, "retry: {limit: 0}"))
+	hooks[0].Refused = "it may not reach example.org"
+	d, sink := dispatcher(t, Config{}, hooks)
+	d.Ask(context.Background(), testRun, testProgram, ask("u1"))
+	if got := sink.next(t).Failure; !strings.Contains(got, "it may not reach example.org") {
+		t.Errorf("failure is %q, want the reason", got)
+	}
+}
+
 func TestServerThatIsDown(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

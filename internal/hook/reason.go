@@ -57,8 +57,8 @@ func reasonOf(err error) string {
 	return clip(strings.TrimSpace(err.Error()), 300)
 }
 
-// dialPublic connects, but not to link-local addresses: there a cloud answers with the machine's credentials.
-func dialPublic(ctx context.Context, network, address string) (net.Conn, error) {
+// DialPublic connects, but not to link-local addresses: there a cloud answers with the machine's credentials.
+func DialPublic(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {

@@ -17,6 +17,12 @@ type Secrets interface {
 	Secret(ctx context.Context, hook Hook, from v1alpha1.SecretSource) ([]byte, error)
 }
 
+// Tokens gives bearer tokens by which plugins know us.
+type Tokens interface {
+	// Token gives a token for an audience that is good for at least a minute. It is asked at every use.
+	Token(ctx context.Context, audience string) (string, error)
+}
+
 // LocalSecrets reads secrets from files and, through Getenv, from environment variables.
 type LocalSecrets struct {
 	// Getenv is os.LookupEnv; nil where the environment is not to be read.
