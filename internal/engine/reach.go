@@ -187,12 +187,16 @@ func (r reach) knowsStore(store program.JSON) bool {
 
 // withoutKey is a store block without its key, in one form for all that are equal.
 func withoutKey(store program.JSON) []byte {
-	var block map[string]map[string]any
+	var block map[string]any
 	if json.Unmarshal(store, &block) != nil {
 		return store
 	}
+	delete(block, "archiveLogs") // an artifact repository's
 	for _, body := range block {
-		delete(body, "key")
+		if fields, ok := body.(map[string]any); ok {
+			delete(fields, "key")
+			delete(fields, "keyFormat")
+		}
 	}
 	data, err := json.Marshal(block)
 	if err != nil {
@@ -227,6 +231,9 @@ func (x *step) reachOf(n *Node) reach {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
 			r.known = append(r.known, m[name]...)
 		}
+	}
+	if len(x.s.Run.Repository) > 0 {
+		r.known = append(r.known, program.Artifact{Store: x.s.Run.Repository})
 	}
 	add(x.s.Artifacts)
 	add(n.Inputs.Artifacts)

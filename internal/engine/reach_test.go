@@ -15,6 +15,7 @@ func TestReach(t *testing.T) {
 			{URI: "file:///data/file.csv"},
 			{Store: program.JSON(`{"folder":{"path":"/srv/in"}}`)},
 			{Store: program.JSON(`{"s3":{"bucket":"b","key":"k","secretKeySecret":{"name":"s","key":"k"}}}`)},
+			{Store: program.JSON(`{"archiveLogs":true,"s3":{"bucket":"repo","keyFormat":"{{workflow.name}}","accessKeySecret":{"name":"s","key":"k"}}}`)},
 			{URI: "/etc/passwd", Store: program.JSON(`{"s3":{"bucket":"b","key":"passwd"}}`)},
 		},
 	}
@@ -55,6 +56,7 @@ func TestReach(t *testing.T) {
 		"a repository of this machine":    {store(`{"git":{"repo":"/root/private"}}`), "outside"},
 		"a store without Secrets":         {store(`{"s3":{"bucket":"b","key":"k"}}`), ""},
 		"another key of a known store":    {store(`{"s3":{"key":"other","secretKeySecret":{"key":"k","name":"s"},"bucket":"b"}}`), ""},
+		"the artifact repository":         {store(`{"s3":{"bucket":"repo","key":"old/o.tgz","accessKeySecret":{"name":"s","key":"k"}}}`), ""},
 		"Secrets for another bucket":      {store(`{"s3":{"bucket":"c","key":"k","secretKeySecret":{"name":"s","key":"k"}}}`), "refers to Secrets"},
 		"Secrets for another server":      {store(`{"http":{"url":"https://evil.example","auth":{"basicAuth":{"passwordSecret":{"name":"s","key":"k"}}}}}`), "refers to Secrets"},
 		"Secrets in other letters":        {store(`{"http":{"url":"https://evil.example","auth":{"basicAuth":{"PASSWORDsecret":{"name":"s","key":"k"}}}}}`), "refers to Secrets"},
