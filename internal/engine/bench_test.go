@@ -114,3 +114,43 @@ func BenchmarkChain(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmark(b, chain(n), n) })
 	}
 }
+
+// BenchmarkRetry is the retry of a run whose first task failed, so that all n others were never run.
+func BenchmarkRetry(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			calls := make([]program.Call, n+1)
+			calls[0] = program.Call{Name: "first", Template: ref("t")}
+			for i := range n {
+				calls[i+1] = program.Call{Name: fmt.Sprintf("t%d", i), Template: ref("t"), Needs: []int{0}}
+			}
+			g := &program.Template{Key: "local/main", Name: "main", Graph: &program.Graph{Calls: calls}}
+			p := &program.Program{Language: "argo", Name: "wf", Templates: templates(task("t"), g), Entry: program.Call{Template: ref("main")}}
+			m, err := engine.New(p, argoexpr.New(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			step := func(s *engine.State, e engine.Event) []engine.Command {
+				e.Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+				cmds, err := m.Step(s, e)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return cmds
+			}
+			var took time.Duration
+			for b.Loop() {
+				s := engine.NewState()
+				first := step(s, engine.Event{Start: &engine.Start{Run: engine.Run{Name: "wf", UID: "u", ArtifactRoot: "/a"}}})[0].(engine.StartTask)
+				step(s, engine.Event{Finished: &engine.Finished{Node: first.Node, Result: engine.Result{Phase: engine.FailedPhase}}})
+				began := time.Now()
+				if cmds := step(s, engine.Event{RetryRun: &engine.RetryRun{}}); len(cmds) != 1 {
+					b.Fatalf("%d commands", len(cmds))
+				}
+				took += time.Since(began)
+			}
+			b.ReportMetric(float64(took.Nanoseconds())/float64(b.N)/float64(n), "ns/task")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

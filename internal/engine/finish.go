@@ -186,13 +186,13 @@ func (x *step) childDone(n *Node) {
 	}
 }
 
-// rest is what a done node still needs: the nodes of a graph's calls, for a run that is tried again, and what notices
-// of its end say.
+// rest is what a done node still needs: the nodes of a graph's calls and what was lost, for a run that is tried again, and
+// what notices of its end say.
 func (w *work) rest() *work {
-	if w == nil || (w.Nodes == nil && w.Notices == nil) {
+	if w == nil || (w.Nodes == nil && w.Notices == nil && w.Lost == nil) {
 		return nil
 	}
-	left := &work{Nodes: w.Nodes, Branch: w.Branch, Notices: w.Notices}
+	left := &work{Nodes: w.Nodes, Branch: w.Branch, Notices: w.Notices, Lost: w.Lost}
 	if w.Notices != nil {
 		left.Result, left.Ended = w.Result, w.Ended
 	}

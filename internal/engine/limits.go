@@ -94,6 +94,9 @@ func (x *step) dropQueue(graph, loop *Node) {
 		for _, id := range queue {
 			if c := x.live(id); c != nil && c.Stage == StageSlot {
 				c.Phase, c.Message, c.Dropped = OmittedPhase, "omitted: another task has failed (failFast)", true
+				if p := x.s.Node(c.Parent); p.work != nil {
+					p.work.Lost = append(p.work.Lost, c.ID)
+				}
 				x.done(c)
 			}
 		}

@@ -148,6 +148,7 @@ type step struct {
 	ended     []*Node
 	freed     []freed
 	placeFree bool
+	retries   *retrier // made when first needed
 }
 
 func (x *step) emit(c Command) { x.commands = append(x.commands, c) }

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -92,13 +91,17 @@ func (x *step) goOn() {
 
 // retrier knows what a person wants to run again.
 func (x *step) retrier() *retrier {
+	if x.retries != nil {
+		return x.retries
+	}
 	restart := map[NodeID]bool{}
 	for _, id := range x.s.own.Restart {
 		for n := x.s.Node(id); n != nil; n = x.s.Node(n.Parent) {
 			restart[n.ID] = true
 		}
 	}
-	return &retrier{x: x, restart: restart}
+	x.retries = &retrier{x: x, restart: restart}
+	return x.retries
 }
 
 // retrier walks over what has to run again: it costs as much as the run is large, once.
@@ -123,22 +126,18 @@ func (r *retrier) again(n *Node) {
 		}
 		r.reenter(n)
 	case LoopNode:
-		r.reopen(n)
-		n.Children = append(n.Children, r.lost(n)...)
+		todo := r.reopen(n)
+		n.work.Open = len(todo)
 		for _, id := range n.Children {
-			if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
-				n.work.Open++
-			} else if c.Phase == SucceededPhase {
+			if c := x.s.Node(id); c.Phase == SucceededPhase && !c.Hooked && !r.wanted(c) {
 				n.work.Succeeded++
 			}
 		}
-		for _, id := range slices.Clone(n.Children) {
-			c := x.s.Node(id)
-			switch {
-			case c.Hooked || !r.wanted(c):
-			case c.Kind == AbsentNode:
+		r.drop(n, absent(todo)...)
+		for _, c := range todo {
+			if c.Kind == AbsentNode {
 				r.item(n, c)
-			default:
+			} else {
 				r.again(c)
 			}
 		}
@@ -200,38 +199,50 @@ func (r *retrier) goOnWith(n *Node) {
 	}
 }
 
-// lost are the children of a node that failFast took back before they began.
-func (r *retrier) lost(n *Node) []NodeID {
-	var ids []NodeID
-	for _, c := range r.x.s.nodes[1:] {
-		if c.Parent == n.ID && c.Dropped && c.Phase == OmittedPhase && c.Kind != AbsentNode && !c.Hooked {
-			ids = append(ids, c.ID)
+// absent are those of some nodes that never became what they stand for: they are planned again.
+func absent(nodes []*Node) []*Node {
+	var out []*Node
+	for _, n := range nodes {
+		if n.Kind == AbsentNode {
+			out = append(out, n)
 		}
 	}
-	return ids
+	return out
 }
 
-// item plans an item of a loop again that could not be run.
+// item plans an item of a loop again that could not be run, and was dropped.
 func (r *retrier) item(loop, old *Node) {
 	p := plan{
 		call: old.call, site: site{From: fromParent}, path: old.Path, name: old.Name, item: old.Item, index: old.Index, exit: old.Exit,
 	}
 	r.x.resolve(r.x.callScope(loop).withItem(old.Item), &p)
-	r.drop(loop, old)
 	r.x.commit(loop, &p)
 }
 
-// reopen makes a done group run again.
-func (r *retrier) reopen(n *Node) {
+// reopen makes a done group run again, and gives the children of it that are to: those that failFast took back before they
+// began are children again.
+func (r *retrier) reopen(n *Node) []*Node {
+	x := r.x
 	r.dropCalls(n)
 	w := &work{}
 	if n.work != nil {
 		w.Nodes, w.Branch = n.work.Nodes, n.work.Branch
+		for _, id := range n.work.Lost {
+			x.s.Node(id).Dropped = false
+		}
+		n.Children = append(n.Children, n.work.Lost...)
 	}
 	n.work = w
 	n.Phase, n.Stage, n.Message = RunningPhase, StageRun, ""
 	n.Finished, n.Outputs, n.ExitCode = time.Time{}, Outputs{}, nil
-	r.x.s.touch(n)
+	x.s.touch(n)
+	var todo []*Node
+	for _, id := range n.Children {
+		if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
+			todo = append(todo, c)
+		}
+	}
+	return todo
 }
 
 // fresh runs a leaf, or a call that never became one, anew: a leaf keeps its node and its path, and gets a
@@ -242,12 +253,6 @@ func (r *retrier) fresh(n *Node) {
 		return
 	}
 	r.dropCalls(n)
-	if parent := x.s.Node(n.Parent); n.Dropped && parent != nil {
-		n.Dropped = false
-		if !slices.Contains(parent.Children, n.ID) {
-			parent.Children = append(parent.Children, n.ID)
-		}
-	}
 	n.Identity = x.regenerated(n.Path)
 	n.work = &work{}
 	n.Phase, n.Stage, n.Message, n.Reused, n.CacheHit = Pending, "", "", false, nil
@@ -303,6 +308,7 @@ func (r *retrier) graph(n *Node) {
 		return
 	}
 	old := append([]NodeID(nil), w.Nodes...)
+	var gone []*Node
 	for i := range g.Calls {
 		if !sh.wanted[i] || !again[i] {
 			continue
@@ -313,10 +319,11 @@ func (r *retrier) graph(n *Node) {
 			continue
 		}
 		if c != nil {
-			r.drop(n, c)
+			gone = append(gone, c)
 		}
 		w.Nodes[i] = 0
 	}
+	r.drop(n, gone...)
 	for i := range g.Calls {
 		if !sh.wanted[i] || !again[i] {
 			continue
@@ -359,19 +366,21 @@ func (r *retrier) spread(sh *shape, i int, again []bool) {
 func (r *retrier) rounds(n *Node) {
 	x := r.x
 	var round *Node
+	var later []*Node
 	rounds := 0
-	for _, id := range append([]NodeID(nil), n.Children...) {
+	for _, id := range n.Children {
 		c := x.s.Node(id)
 		switch {
 		case c.Kind != Round:
 		case round == nil && r.wanted(c):
 			round = c
 		case round != nil:
-			r.drop(n, c)
+			later = append(later, c)
 		default:
 			rounds++
 		}
 	}
+	r.drop(n, later...)
 	if round == nil {
 		x.nextRound(n, rounds)
 		return
@@ -381,22 +390,15 @@ func (r *retrier) rounds(n *Node) {
 		x.nextRound(n, round.Index)
 		return
 	}
-	r.reopen(round)
-	round.Children = append(round.Children, r.lost(round)...)
-	var todo []*Node
-	for _, id := range round.Children {
-		if c := x.s.Node(id); !c.Hooked && r.wanted(c) {
-			todo = append(todo, c)
-		}
-	}
+	todo := r.reopen(round)
 	round.work.Open = len(todo)
+	r.drop(round, absent(todo)...)
 	for _, c := range todo {
 		if c.Kind != AbsentNode {
 			r.again(c)
 			continue
 		}
 		call, index := c.call, c.site.Index
-		r.drop(round, c)
 		p := x.plan(x.graphScope(n), call, site{From: fromCall, Index: index}, round.Path+"."+call.Name, call.Name)
 		n.work.Nodes[index] = x.commit(round, &p).ID
 	}
@@ -405,16 +407,23 @@ func (r *retrier) rounds(n *Node) {
 	}
 }
 
-// drop takes a node and all below it out of the tree. Its place in the state stays, so that IDs keep their meaning.
-func (r *retrier) drop(parent, n *Node) {
-	for i, id := range parent.Children {
-		if id == n.ID {
-			parent.Children = append(parent.Children[:i:i], parent.Children[i+1:]...)
-			break
+// drop takes children of a node and all below them out of the tree: all at once, since to take one costs as much as there
+// are children. Their places in the state stay, so that IDs keep their meaning.
+func (r *retrier) drop(parent *Node, children ...*Node) {
+	if len(children) == 0 {
+		return
+	}
+	for _, c := range children {
+		dropTree(r.x, c)
+	}
+	var left []NodeID // a new list: who looked at the node has the old one
+	for _, id := range parent.Children {
+		if !r.x.s.Node(id).Dropped {
+			left = append(left, id)
 		}
 	}
+	parent.Children = left
 	r.x.s.touch(parent)
-	dropTree(r.x, n)
 }
 
 func dropTree(x *step, n *Node) {
@@ -427,11 +436,13 @@ func dropTree(x *step, n *Node) {
 
 // dropCalls takes out the lifecycle calls of a node that runs again: they will be made anew.
 func (r *retrier) dropCalls(n *Node) {
-	for _, id := range append([]NodeID(nil), n.Children...) {
+	var calls []*Node
+	for _, id := range n.Children {
 		if c := r.x.s.Node(id); c.Hooked {
-			r.drop(n, c)
+			calls = append(calls, c)
 		}
 	}
+	r.drop(n, calls...)
 }
 
 // regenerated is the identity of an attempt in a run that was tried again: its path alone may have been used before.

@@ -39,6 +39,8 @@ type work struct {
 	Active int `json:"active,omitempty"`
 	// Queue holds children that wait for a slot, in order.
 	Queue []NodeID `json:"queue,omitempty"`
+	// Lost are the children that failFast took back before they began, for a run that is tried again.
+	Lost []NodeID `json:"lost,omitempty"`
 	// Failed, Errored and Succeeded count ended children.
 	Failed    int `json:"failed,omitempty"`
 	Errored   int `json:"errored,omitempty"`

@@ -97,11 +97,17 @@ func (a *Active) dispatch(commands []engine.Command) {
 	}
 }
 
+func (a *Active) dispatchStarts(starts []engine.StartTask) {
+	for _, c := range starts {
+		a.carry(c)
+	}
+}
+
 func (a *Active) carry(c engine.Command) {
 	r, d, run := a.runner, a.send, a.state.Run
 	switch c := c.(type) {
 	case engine.StartTask:
-		if a.holdBack(c) {
+		if a.regain.hold(a.state, c) {
 			return
 		}
 		d.lane(c.Path, func() {
@@ -116,7 +122,8 @@ func (a *Active) carry(c engine.Command) {
 			}
 		})
 	case engine.StopTask:
-		if a.dropHeld(c) {
+		if a.regain.drop(c.Node) { // it never began
+			a.Tell(engine.Event{Finished: &engine.Finished{Node: c.Node, Result: engine.Result{Phase: engine.FailedPhase, Message: c.Message}}})
 			return
 		}
 		d.lane(c.Path, func() {

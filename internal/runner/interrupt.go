@@ -17,10 +17,10 @@ const (
 // not is forgotten, so that a resume runs it again. Nothing new is started.
 func (a *Active) interrupt(ctx context.Context, force bool) error {
 	a.stopping.Store(true)
-	for _, c := range a.heldBack { // they have not begun
-		delete(a.open, openTask{c.Node})
+	for node := range a.regain.held { // they have not begun
+		delete(a.open, openTask{node})
+		a.regain.drop(node)
 	}
-	a.heldBack = nil
 	stop := func() {
 		for _, id := range a.tasks() {
 			if n := a.state.Node(id); n != nil {

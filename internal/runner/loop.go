@@ -28,8 +28,7 @@ type Active struct {
 	stop     chan bool    // true: at once
 	stopping atomic.Bool
 	log      *slog.Logger
-	lost     map[engine.NodeID]string // locks to regain: the paths of nodes
-	heldBack []engine.StartTask       // until they are
+	regain   *regaining
 
 	seeds  *rand.ChaCha8
 	send   *dispatcher
@@ -109,7 +108,7 @@ func (a *Active) Run(ctx context.Context) (End, error) {
 	for _, c := range commands {
 		a.begin(c)
 	}
-	a.regain(commands)
+	a.regain.note(a.state, commands)
 	a.dispatch(commands)
 	a.observe(View{State: a.state, Changed: append(all, 0)})
 	end, err := a.loop(ctx)

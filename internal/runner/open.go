@@ -1,11 +1,6 @@
 package runner
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/sluice-ml/sluice/internal/engine"
-)
+import "github.com/sluice-ml/sluice/internal/engine"
 
 // The keys of what is under way. A deadline is not: a run that only waits for its deadline waits for a person.
 type (
@@ -28,7 +23,7 @@ func (a *Active) account(e *engine.Event, commands []engine.Command) {
 		delete(a.open, openHook{e.Answered.Node, e.Answered.Point, e.Answered.Hook})
 	case e.Acquired != nil:
 		delete(a.open, openLocks{e.Acquired.Node})
-		a.regained(e.Acquired.Node)
+		a.dispatchStarts(a.regain.regained(e.Acquired.Node))
 	case e.Fired != nil:
 		delete(a.open, openTimer{e.Fired.Timer})
 	}
@@ -72,59 +67,4 @@ func (a *Active) tasks() []engine.NodeID {
 		}
 	}
 	return out
-}
-
-// regain takes note, after a resume, of locks that nodes hold according to their state but that this process must first
-// ask for again: what is below such a node is not started before.
-func (a *Active) regain(commands []engine.Command) {
-	for _, c := range commands {
-		lock, ok := c.(engine.AcquireLocks)
-		if !ok {
-			continue
-		}
-		if n := a.state.Node(lock.Node); lock.Node == 0 && a.state.Root != 0 || n != nil && n.Stage != engine.StageLocks {
-			a.lost[lock.Node] = lock.Path
-		}
-	}
-}
-
-func (a *Active) regained(node engine.NodeID) {
-	if _, ok := a.lost[node]; !ok {
-		return
-	}
-	delete(a.lost, node)
-	held := a.heldBack
-	a.heldBack = nil
-	for _, c := range held {
-		a.carry(c)
-	}
-}
-
-// holdBack keeps a start for later where it is below a node whose locks are still to be regained.
-func (a *Active) holdBack(c engine.StartTask) bool {
-	for _, path := range a.lost {
-		if below(c.Path, path) {
-			a.heldBack = append(a.heldBack, c)
-			return true
-		}
-	}
-	return false
-}
-
-// dropHeld takes back a start that is held back and is to be stopped: it never began.
-func (a *Active) dropHeld(c engine.StopTask) bool {
-	for i, held := range a.heldBack {
-		if held.Path == c.Path {
-			a.heldBack = slices.Delete(a.heldBack, i, i+1)
-			a.Tell(engine.Event{Finished: &engine.Finished{Node: c.Node, Result: engine.Result{Phase: engine.FailedPhase, Message: c.Message}}})
-			return true
-		}
-	}
-	return false
-}
-
-// below says whether a node's path is that of another or of something in it.
-func below(path, of string) bool {
-	rest, ok := strings.CutPrefix(path, of)
-	return ok && (rest == "" || strings.ContainsAny(rest[:1], ".[(#"))
 }

@@ -111,7 +111,7 @@ func (r *Runner) Open(ctx context.Context, job Job) (*Active, error) {
 	}
 	a := &Active{
 		runner: r, job: job, box: newMailbox(), state: state, position: n, snapshot: n,
-		open: map[any]bool{}, lost: map[engine.NodeID]string{}, stop: make(chan bool, 2), log: r.Log.With("run", state.Run.Name),
+		open: map[any]bool{}, regain: newRegaining(), stop: make(chan bool, 2), log: r.Log.With("run", state.Run.Name),
 		seeds: randv2.NewChaCha8(key),
 	}
 	if !r.Hub.add(job.UID, a.box) {
