@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluice-ml/sluice/internal/backend/result"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
@@ -57,23 +58,23 @@ func (a *attempt) work() {
 		<-a.before.over
 		a.before = nil
 	}
-	result, err := a.carry()
+	ended, err := a.carry()
 	if a.b.ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		result = &engine.Result{Phase: engine.ErrorPhase, Message: err.Error()}
+		ended = &engine.Result{Phase: engine.ErrorPhase, Message: err.Error()}
 		a.mu.Lock()
 		if errors.Is(err, errStopped) && a.stopped != nil {
-			result.Phase, result.Message = engine.FailedPhase, stopMessage(*a.stopped)
+			ended.Phase, ended.Message = engine.FailedPhase, result.StopMessage(*a.stopped)
 		}
 		a.mu.Unlock()
 	}
-	result.Host = a.b.host
+	ended.Host = a.b.host
 	a.b.mu.Lock()
 	a.told = true
 	a.b.mu.Unlock()
-	a.b.sink.Tell(a.run.UID, engine.Event{Finished: &engine.Finished{Node: a.cmd.Node, Result: *result}})
+	a.b.sink.Tell(a.run.UID, engine.Event{Finished: &engine.Finished{Node: a.cmd.Node, Result: *ended}})
 	if err := errors.Join(clean(a.folder), a.b.groups.remove(a.folder, len(a.cmd.Body.Containers))); err != nil {
 		a.b.cfg.Log.Warn("cannot remove what a task left", "task", a.cmd.Path, "error", err)
 	}
@@ -160,18 +161,15 @@ func (a *attempt) await(p *process) (*spec.Result, error) {
 
 // result reads the executor's result; nil where there is none.
 func (a *attempt) result() (*spec.Result, error) {
-	result, err := readFile[spec.Result](a.folder, spec.ResultFile)
+	left, err := readFile[spec.Result](a.folder, spec.ResultFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range result.Parameters {
-		result.Parameters[name] = spec.Whole(value)
-	}
-	spec.WholeArtifacts(result.Reported)
-	return result, nil
+	result.Whole(left)
+	return left, nil
 }
 
 // reported reads what an earlier backend told of the attempt; nil where it told nothing.
@@ -298,13 +296,6 @@ func (a *attempt) stop(cmd engine.StopTask) error {
 		return fmt.Errorf("stop %s: %w", a.cmd.Path, err)
 	}
 	return nil
-}
-
-func stopMessage(cmd engine.StopTask) string {
-	if cmd.Message != "" {
-		return cmd.Message
-	}
-	return "the task was stopped"
 }
 
 // record tells whoever comes after us which executor was started for the attempt. The executor says it again once it has

@@ -187,36 +187,6 @@ func (q *queue) length() int {
 	return len(q.waiting)
 }
 
-func TestLocated(t *testing.T) {
-	base := program.Artifact{Name: "a", URI: "s3://b/old", Store: program.JSON(`{"s3":{"bucket":"b","key":"old"}}`), Archive: "tar"}
-	folder := program.Artifact{Name: "a", Store: program.JSON(`{"folder":{"path":"/store/run/a"}}`)}
-	for name, test := range map[string]struct {
-		base       program.Artifact
-		text       string
-		uri, store string
-	}{
-		"a key":               {base, "new/key", "s3://b/new/key", `{"s3":{"bucket":"b","key":"new/key"}}`},
-		"a key with a slash":  {base, "/new", "s3://b/new", `{"s3":{"bucket":"b","key":"/new"}}`},
-		"a path":              {folder, "/other/x", "/other/x", `{"folder":{"path":"/other/x"}}`},
-		"a name in a folder":  {folder, "x", "/store/run/x", `{"folder":{"path":"/store/run/x"}}`},
-		"a URI":               {base, "https://h/x", "https://h/x", `{"http":{"url":"https://h/x"}}`},
-		"a URI of other kind": {base, "gs://b/x", "gs://b/x", ""},
-		"a store block":       {base, `{"s3":{"bucket":"c","key":"k"}}`, "s3://c/k", `{"s3":{"bucket":"c","key":"k"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := located(test.base, test.text)
-			if err != nil || got.URI != test.uri || string(got.Store) != test.store || got.Archive != "" || got.Name != "a" {
-				t.Errorf("%+v %v", got, err)
-			}
-		})
-	}
-	for _, text := range []string{"", "{", `{"a":1,"b":2}`} {
-		if got, err := located(base, text); err == nil {
-			t.Errorf("%q: %+v", text, got)
-		}
-	}
-}
-
 func TestTaskDirsDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for _, path := range []string{"run.a", "run.b.a", "run[0].a", "run.a(0)", "run.a(1)", "run.a(0:x/y)", "run.A", "run", "run.." + strings.Repeat("x", 300)} {

@@ -1,4 +1,4 @@
-package process
+package result
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 )
 
 // described makes an artifact from the files that a task wrote in place of its bytes.
-func (a *attempt) described(base program.Artifact, found spec.Found) (program.Artifact, error) {
+func (o Options) described(base program.Artifact, found spec.Found) (program.Artifact, error) {
 	if found.Metadata != nil {
-		decode := a.b.cfg.DecodeArtifact
+		decode := o.Decode
 		if decode == nil {
 			decode = decodeArtifact
 		}
