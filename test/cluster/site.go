@@ -42,6 +42,7 @@ type Site struct {
 	options    Options
 	controller *exec.Cmd
 	ended      chan error
+	port       int
 }
 
 // Start makes a site. Close ends the controller; the cluster stays.
@@ -125,26 +126,28 @@ func (s *Site) loadImage(ctx context.Context, names, entrypoint []string, layer 
 	return s.Load(ctx, r)
 }
 
-// startController runs the controller on this machine until Close.
+// startController runs the controller on this machine, at a free port, until Close.
 func (s *Site) startController(ctx context.Context) error {
 	listen, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "0.0.0.0:0")
 	if err != nil {
 		return fmt.Errorf("find a port for the task endpoint: %w", err)
 	}
-	port := listen.Addr().(*net.TCPAddr).Port
-	if err := listen.Close(); err != nil {
-		return err
-	}
+	s.port = listen.Addr().(*net.TCPAddr).Port
+	return errors.Join(listen.Close(), s.Restart(ctx))
+}
+
+// Restart starts the controller, at the address that it had.
+func (s *Site) Restart(ctx context.Context) error {
 	if err := os.MkdirAll(s.options.Work, 0o755); err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(s.options.Work, "controller.log"))
+	log, err := os.OpenFile(filepath.Join(s.options.Work, "controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
 	args := append([]string{
 		"controller", "--kubeconfig", s.Kubeconfig, "--executor-image", ExecutorImage,
-		"--endpoint-address", fmt.Sprintf("0.0.0.0:%d", port), "--endpoint-url", fmt.Sprintf("https://%s:%d", hostAddress, port),
+		"--endpoint-address", fmt.Sprintf("0.0.0.0:%d", s.port), "--endpoint-url", fmt.Sprintf("https://%s:%d", hostAddress, s.port),
 		"--artifact-folder", filepath.Join(s.options.Work, "artifacts"), "--metrics-address", "0", "--health-address", "0",
 	}, s.options.Args...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.options.Sluice, args...)
@@ -155,6 +158,16 @@ func (s *Site) startController(ctx context.Context) error {
 	}
 	s.controller, s.ended = cmd, make(chan error, 1)
 	go func() { s.ended <- errors.Join(cmd.Wait(), log.Close()) }()
+	return nil
+}
+
+// Kill ends the controller as a crash would.
+func (s *Site) Kill() error {
+	if err := s.controller.Process.Kill(); err != nil {
+		return fmt.Errorf("kill the controller: %w", err)
+	}
+	<-s.ended
+	s.controller = nil
 	return nil
 }
 

@@ -13,14 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-ml/sluice/test/plugin"
 	"github.com/sluice-ml/sluice/test/sluicerun"
 )
 
 func TestTasksReadPlaceholders(t *testing.T) {
 	t.Parallel()
 	p := sluicerun.Find(t)
-	plug := startPlugin(t, filepath.Join(t.TempDir(), "record"), "--placeholder", "greeting=hello", "--placeholder", `tags=["a","b"]`)
-	r := workflow(t, p, document("example", plug.address, ""), "watched: 'yes'", `
+	plug := plugin.Start(t, filepath.Join(t.TempDir(), "record"), "--placeholder", "greeting=hello", "--placeholder", `tags=["a","b"]`)
+	r := workflow(t, p, document("example", plug.Address, ""), "watched: 'yes'", `
   - name: main
     dag:
       tasks:
@@ -54,7 +55,7 @@ func TestReusedTaskIsNotStarted(t *testing.T) {
 	p := sluicerun.Find(t)
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger")
-	plug := startPlugin(t, filepath.Join(dir, "record"), "--remember", filepath.Join(dir, "memory.json"))
+	plug := plugin.Start(t, filepath.Join(dir, "record"), "--remember", filepath.Join(dir, "memory.json"))
 	body := fmt.Sprintf(`
   - name: main
     dag:
@@ -69,7 +70,7 @@ func TestReusedTaskIsNotStarted(t *testing.T) {
     script: {image: busybox, command: [sh], source: 'echo "used {{inputs.parameters.loss}}" # {{workflow.uid}}'}
 `, ledger)
 	for range 2 {
-		r := workflow(t, p, document("example", plug.address, ""), "watched: 'yes'", body)
+		r := workflow(t, p, document("example", plug.Address, ""), "watched: 'yes'", body)
 		r.succeeded(t)
 		if r.result["train"] != "loss for 0.1" {
 			t.Errorf("train gave %q", r.result["train"])
@@ -83,7 +84,7 @@ func TestReusedTaskIsNotStarted(t *testing.T) {
 		t.Errorf("train's command ran %d times, want once", strings.Count(string(text), "trained"))
 	}
 	var points []string
-	for _, r := range plug.reviews() {
+	for _, r := range plug.Reviews() {
 		if r.Task == "train" {
 			points = append(points, fmt.Sprintf("%s %s %v", r.Point, r.Decision, r.Reused))
 		}
@@ -103,8 +104,8 @@ func TestDependantWaitsForPendingPost(t *testing.T) {
 			if flag != "" {
 				args = append(args, flag)
 			}
-			plug := startPlugin(t, filepath.Join(t.TempDir(), "record"), args...)
-			r := workflow(t, p, document("example", plug.address, ""), "watched: 'yes'", `
+			plug := plugin.Start(t, filepath.Join(t.TempDir(), "record"), args...)
+			r := workflow(t, p, document("example", plug.Address, ""), "watched: 'yes'", `
   - name: main
     dag:
       tasks:
@@ -139,7 +140,7 @@ func TestPluginThatIsKilledMidway(t *testing.T) {
 	t.Parallel()
 	p := sluicerun.Find(t)
 	record := filepath.Join(t.TempDir(), "record")
-	plug := startPlugin(t, record)
+	plug := plugin.Start(t, record)
 	var tasks strings.Builder
 	const count = 8
 	for i := range count {
@@ -150,19 +151,19 @@ func TestPluginThatIsKilledMidway(t *testing.T) {
 	restarted := make(chan struct{})
 	go func() { // kills it when it has seen a few reviews, and brings it back later at the same address
 		defer close(restarted)
-		for len(plug.reviews()) < 5 {
+		for len(plug.Reviews()) < 5 {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
 		}
-		port := plug.port()
-		plug.kill()
+		port := plug.Port()
+		plug.Kill()
 		time.Sleep(time.Second) // the outage
-		startPlugin(t, record, "--port", port)
+		plugin.Start(t, record, "--port", port)
 	}()
-	r := workflow(t, p, document("example", plug.address, ""), "watched: 'yes'", `
+	r := workflow(t, p, document("example", plug.Address, ""), "watched: 'yes'", `
   - name: main
     dag:
       tasks:
@@ -174,7 +175,7 @@ func TestPluginThatIsKilledMidway(t *testing.T) {
 	<-restarted
 	r.succeeded(t)
 	points := map[string][]string{}
-	for _, review := range plug.reviews() {
+	for _, review := range plug.Reviews() {
 		points[review.Task] = append(points[review.Task], review.Point)
 	}
 	if len(points) != count {
@@ -190,17 +191,17 @@ func TestPluginThatIsKilledMidway(t *testing.T) {
 func TestOnlyLabelledWorkflowsAreSent(t *testing.T) {
 	t.Parallel()
 	p := sluicerun.Find(t)
-	plug := startPlugin(t, filepath.Join(t.TempDir(), "record"))
+	plug := plugin.Start(t, filepath.Join(t.TempDir(), "record"))
 	body := `
   - name: main
     container: {image: busybox, command: ["true"]}
 `
-	workflow(t, p, document("example", plug.address, ""), "watched: 'no'", body).succeeded(t)
-	if got := plug.reviews(); len(got) > 0 {
+	workflow(t, p, document("example", plug.Address, ""), "watched: 'no'", body).succeeded(t)
+	if got := plug.Reviews(); len(got) > 0 {
 		t.Errorf("a workflow without the label was sent: %v", got)
 	}
-	workflow(t, p, document("example", plug.address, ""), "watched: 'yes'", body).succeeded(t)
-	if got := plug.reviews(); len(got) != 2 {
+	workflow(t, p, document("example", plug.Address, ""), "watched: 'yes'", body).succeeded(t)
+	if got := plug.Reviews(); len(got) != 2 {
 		t.Errorf("the labelled workflow had %d reviews, want 2: %v", len(got), got)
 	}
 }

@@ -3,92 +3,15 @@
 package hooks
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-ml/sluice/test/sluicerun"
 )
-
-// plugin is the Python plugin as a process.
-type plugin struct {
-	t       *testing.T
-	cmd     *exec.Cmd
-	address string
-	record  string
-}
-
-// startPlugin starts the plugin of examples/hooks with a record file. Without a port it takes a free one.
-func startPlugin(t *testing.T, record string, args ...string) *plugin {
-	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3")
-	}
-	script := filepath.Join(sluicerun.Root(t), "examples", "hooks", "plugin.py")
-	args = append([]string{"-B", script, "--port", "0", "--record", record}, args...)
-	p := &plugin{t: t, record: record, cmd: exec.Command(python, args...)}
-	p.cmd.Stderr = os.Stderr
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.kill)
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if err != nil || !ok {
-		t.Fatalf("the plugin said %q: %v", line, err)
-	}
-	p.address = address
-	return p
-}
-
-// kill ends the plugin by signal 9.
-func (p *plugin) kill() {
-	if p.cmd.ProcessState == nil {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
-	}
-}
-
-// port is the number at the end of the address.
-func (p *plugin) port() string {
-	return p.address[strings.LastIndex(p.address, ":")+1:]
-}
-
-// review is a line of the plugin's record.
-type review struct {
-	UID, Point, Workflow, Task, Path, Decision, Phase string
-	Time                                              time.Time
-	Reused                                            bool
-}
-
-// reviews reads the record so far.
-func (p *plugin) reviews() []review {
-	p.t.Helper()
-	text, err := os.ReadFile(p.record)
-	if err != nil && !os.IsNotExist(err) {
-		p.t.Fatal(err)
-	}
-	var all []review
-	for line := range strings.Lines(string(text)) {
-		var r review
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			p.t.Fatalf("record line %q: %v", line, err)
-		}
-		all = append(all, r)
-	}
-	return all
-}
 
 // document registers a hook for workflows with the label watched=yes.
 func document(name, address, more string) string {
