@@ -68,6 +68,7 @@ func TestImportsPointDownTheFlow(t *testing.T) {
 func TestBannedImports(t *testing.T) {
 	all, _ := load(t)
 	report(t, CheckBans(Bans(), all))
+	report(t, CheckOnlys(Onlys(), all))
 }
 
 func TestCallsThatOnlySomeFoldersMake(t *testing.T) {
@@ -113,6 +114,13 @@ func TestRulesFindOffenders(t *testing.T) {
 				{Folder: "internal/engine", Not: []string{"k8s.io/..."}, Why: "small"},
 			}, offender),
 			want: []string{"internal/engine/sub uses os: pure", "internal/engine/sub uses k8s.io/api/core/v1: small"},
+		},
+		"only": {
+			got: CheckOnlys(Onlys(), []Package{
+				{ImportPath: Module + "/internal/hook", Imports: []string{"k8s.io/apimachinery/pkg/labels", "k8s.io/client-go/kubernetes"}},
+				{ImportPath: Module + "/internal/backend/kube/endpoint", Imports: []string{"k8s.io/client-go/kubernetes"}},
+			}),
+			want: []string{"internal/hook imports k8s.io/client-go/kubernetes: "},
 		},
 		"uses": {
 			got:  CheckUses(Uses(), []Source{source}),

@@ -4,7 +4,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,10 +23,6 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"list pages":                         testListPages,
 		"status":                             testStatus,
 		"delete":                             testDelete,
-		"journal":                            testJournal,
-		"journal refuses taken positions":    testJournalConflict,
-		"journal of many writers":            testJournalRace,
-		"snapshots":                          testSnapshot,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -39,6 +34,15 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 			test(t, s)
 		})
 	}
+	RunJournal(t, func(t *testing.T) Journal {
+		s := open(t)
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+		return s
+	})
 }
 
 var epoch = time.Date(2026, 9, 1, 12, 0, 0, 123456789, time.UTC)
@@ -50,7 +54,7 @@ func run(i int) store.Run {
 	}
 }
 
-func create(t *testing.T, s store.Store, r store.Run, events ...engine.Event) {
+func create(t *testing.T, s Journal, r store.Run, events ...engine.Event) {
 	t.Helper()
 	if err := s.Create(t.Context(), r, events...); err != nil {
 		t.Fatalf("Create(%s): %v", r.UID, err)
@@ -240,107 +244,5 @@ func testDelete(t *testing.T, s store.Store) {
 	}
 	if events, err := s.Events(t.Context(), run(2).UID); err != nil || len(events) != 1 {
 		t.Errorf("the other run has %d events, %v", len(events), err)
-	}
-}
-
-func note(i int) engine.Event {
-	return engine.Event{
-		Time: epoch.Add(time.Duration(i) * time.Millisecond), Seed: 1<<63 + uint64(i),
-		Noted: &engine.Noted{Node: engine.NodeID(i), Message: fmt.Sprintf("note %d \u2713", i)},
-	}
-}
-
-func notes(from, to int) []engine.Event {
-	var out []engine.Event
-	for i := from; i < to; i++ {
-		out = append(out, note(i))
-	}
-	return out
-}
-
-func testJournal(t *testing.T, s store.Store) {
-	create(t, s, run(1), notes(0, 1)...)
-	create(t, s, run(2))
-	uid := run(1).UID
-	for _, to := range [][2]int{{1, 2}, {2, 2}, {2, 500}, {500, 501}} {
-		if err := s.Append(t.Context(), uid, to[0], notes(to[0], to[1])); err != nil {
-			t.Fatalf("Append(%d..%d): %v", to[0], to[1], err)
-		}
-	}
-	got, err := s.Events(t.Context(), uid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(notes(0, 501), got); d != "" {
-		t.Errorf("events (-want +got):\n%s", d)
-	}
-	if got, err = s.EventsFrom(t.Context(), uid, 498); err != nil || cmp.Diff(notes(498, 501), got) != "" {
-		t.Errorf("EventsFrom(498) = %v, %v", got, err)
-	}
-	if got, err = s.Events(t.Context(), run(2).UID); err != nil || len(got) != 0 {
-		t.Errorf("the other run has %v, %v", got, err)
-	}
-	if err := s.Append(t.Context(), "none", 0, notes(0, 1)); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("Append to a missing run: %v, want ErrNotFound", err)
-	}
-}
-
-func testJournalConflict(t *testing.T, s store.Store) {
-	create(t, s, run(1), notes(0, 3)...)
-	uid := run(1).UID
-	for _, from := range []int{0, 2, 4} {
-		if err := s.Append(t.Context(), uid, from, notes(0, 100)); !errors.Is(err, store.ErrConflict) {
-			t.Errorf("Append at %d of 3: %v, want ErrConflict", from, err)
-		}
-	}
-	if got, err := s.Events(t.Context(), uid); err != nil || cmp.Diff(notes(0, 3), got) != "" {
-		t.Errorf("after refusals the journal is %v, %v", got, err)
-	}
-}
-
-func testJournalRace(t *testing.T, s store.Store) {
-	create(t, s, run(1))
-	uid := run(1).UID
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	won := 0
-	for range 8 {
-		wg.Go(func() {
-			for from := range 20 {
-				err := s.Append(t.Context(), uid, from, notes(from, from+1))
-				if err == nil {
-					mu.Lock()
-					won++
-					mu.Unlock()
-				} else if !errors.Is(err, store.ErrConflict) {
-					t.Errorf("Append: %v", err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	got, err := s.Events(t.Context(), uid)
-	if err != nil || won != len(got) {
-		t.Errorf("%d appends succeeded, %d events are there, %v", won, len(got), err)
-	}
-}
-
-func testSnapshot(t *testing.T, s store.Store) {
-	create(t, s, run(1))
-	uid := run(1).UID
-	if n, _, err := s.LoadState(t.Context(), uid); err != nil || n != 0 {
-		t.Errorf("before any: %d, %v", n, err)
-	}
-	for n, want := range []string{"", "one", "two"} {
-		if err := s.SaveState(t.Context(), uid, n, []byte(want)); err != nil {
-			t.Fatal(err)
-		}
-		gotN, got, err := s.LoadState(t.Context(), uid)
-		if err != nil || gotN != n || string(got) != want {
-			t.Errorf("LoadState = %d, %q, %v, want %d, %q", gotN, got, err, n, want)
-		}
-	}
-	if err := s.SaveState(t.Context(), "none", 1, nil); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("state of a missing run: %v, want ErrNotFound", err)
 	}
 }
