@@ -186,6 +186,7 @@ func (x *step) commit(parent *Node, p *plan) *Node {
 		for i := range p.items {
 			x.commit(n, &p.items[i])
 		}
+		x.watch(n, string(RunningPhase))
 		return n
 	}
 	kind := Leaf
@@ -298,6 +299,7 @@ func (x *step) proceed(n *Node) {
 		x.enterGraph(n)
 	case RetryNode:
 		n.Phase, n.Stage = RunningPhase, StageRun
+		x.watch(n, string(RunningPhase))
 		x.nextAttempt(n)
 	case Leaf:
 		x.place(n)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluice-ml/sluice/internal/program"
@@ -204,22 +205,26 @@ func (x *step) is(n *Node, call int, r program.Result) bool {
 		if c.Kind != LoopNode {
 			return c.Phase == SucceededPhase
 		}
-		for _, id := range c.Children {
-			if x.s.Node(id).Phase == SucceededPhase {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(c.Children, func(id NodeID) bool {
+			item := x.s.Node(id)
+			return !item.Hooked && item.Phase == SucceededPhase
+		})
 	case program.AllFailed:
 		if c.Kind != LoopNode {
 			return c.Phase.Bad()
 		}
+		items := 0
 		for _, id := range c.Children {
-			if !x.s.Node(id).Phase.Bad() {
+			item := x.s.Node(id)
+			if item.Hooked {
+				continue
+			}
+			if !item.Phase.Bad() {
 				return false
 			}
+			items++
 		}
-		return len(c.Children) > 0
+		return items > 0
 	case program.Ended:
 		return c.Phase.Ended() || c.Daemoned
 	}

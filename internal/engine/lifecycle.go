@@ -5,16 +5,31 @@ import "github.com/sluice-ml/sluice/internal/program"
 // maxLifecycle bounds the lifecycle calls of one call, and of the workflow: a word has a bit for each that was started.
 const maxLifecycle = 64
 
-// subscribed gives the lifecycle calls that watch a node: those of its call, for the node that stands for the call or
-// for one item of its loop.
+// subscribed gives the lifecycle calls of a node that may be watched by them: it stands for the call, for a loop over it or for
+// one item of that.
 func (x *step) subscribed(n *Node) []program.Lifecycle {
-	if n.call == nil || len(n.call.Lifecycle) == 0 || n.Kind == LoopNode || n.Kind == Round || n.Kind == AbsentNode {
+	if n.call == nil || len(n.call.Lifecycle) == 0 || n.Kind == Round || n.Kind == AbsentNode {
 		return nil
 	}
 	if n.site.From == fromParent && x.s.Node(n.Parent).Kind != LoopNode {
 		return nil
 	}
 	return n.call.Lifecycle
+}
+
+// watches says whether a lifecycle call of a node's call watches that node. Where there is a loop, Argo's exit handlers are
+// about each item. So are all others in steps, which have no node for the loop; those of a DAG's task are about the loop.
+func (x *step) watches(l *program.Lifecycle, n *Node) bool {
+	loop := n
+	if n.Kind != LoopNode {
+		loop = x.s.Node(n.Parent)
+		if n.site.From != fromParent || loop.Kind != LoopNode {
+			return true
+		}
+	}
+	group := x.s.Node(loop.Parent)
+	whole := !l.Exit && group != nil && group.Kind == GraphNode
+	return whole == (n == loop)
 }
 
 // watch starts the calls whose expression has become true with a node's new status, each once.
@@ -25,7 +40,7 @@ func (x *step) watch(n *Node, status string) {
 	}
 	for i := range calls {
 		l := &calls[i]
-		if l.Exit || n.work.Fired&(1<<i) != 0 {
+		if l.Exit || n.work.Fired&(1<<i) != 0 || !x.watches(l, n) {
 			continue
 		}
 		sc := x.callScope(n)
@@ -47,7 +62,7 @@ func (x *step) wanted(l *program.Lifecycle, sc *scope) bool {
 func (x *step) runExitCalls(n *Node) {
 	calls := x.subscribed(n)
 	for i := range calls {
-		if l := &calls[i]; l.Exit && n.work.Fired&(1<<i) == 0 {
+		if l := &calls[i]; l.Exit && n.work.Fired&(1<<i) == 0 && x.watches(l, n) {
 			sc := x.callScope(n)
 			sc.status = string(n.Phase)
 			if l.Expression != "" && !x.wanted(l, sc) {

@@ -200,6 +200,12 @@ func (x *step) loopChild(n, c *Node) {
 	case n.work.Failed > 0:
 		n.Phase = FailedPhase
 	}
+	x.watch(n, string(n.Phase))
+	if n.work.Calls > 0 {
+		n.Stage = StageCalls
+		x.s.touch(n)
+		return
+	}
 	x.done(n)
 }
 

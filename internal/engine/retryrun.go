@@ -141,6 +141,7 @@ func (r *retrier) again(n *Node) {
 				r.again(c)
 			}
 		}
+		x.watch(n, string(RunningPhase))
 	case RetryNode:
 		r.reenter(n)
 		n.Started = x.now
@@ -184,6 +185,7 @@ func (r *retrier) goOnWith(n *Node) {
 	n.work.Reopened = false
 	n.Phase, n.Stage = RunningPhase, StageRun
 	r.x.s.touch(n)
+	r.x.watch(n, string(RunningPhase))
 	if n.Kind == RetryNode {
 		r.x.nextAttempt(n)
 		return

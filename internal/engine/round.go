@@ -60,7 +60,7 @@ func (x *step) failedChild(n, c *Node) {
 	culprit := c
 	if c.Kind == LoopNode {
 		for _, id := range c.Children {
-			if k := x.s.Node(id); k.Phase.Bad() {
+			if k := x.s.Node(id); !k.Hooked && k.Phase.Bad() {
 				culprit = k
 				break
 			}

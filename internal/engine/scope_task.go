@@ -237,7 +237,11 @@ func (sc *scope) taskHooks(n *Node, path []string) (any, expr.Presence) {
 	case LoopNode:
 		list := []any{}
 		for _, id := range n.Children {
-			if v, p := sc.taskHooks(sc.x.s.Node(id), path); p == expr.Present {
+			c := sc.x.s.Node(id)
+			if c.Hooked {
+				continue
+			}
+			if v, p := sc.taskHooks(c, path); p == expr.Present {
 				list = append(list, v)
 			}
 		}
