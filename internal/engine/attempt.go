@@ -60,14 +60,43 @@ func (x *step) attemptBefore(n *Node, i int) *Node {
 	return nil
 }
 
-// again says whether a result of an attempt is followed by another, after how long, and if not, why.
-func (x *step) again(n *Node, a *Node, r *Result) (bool, time.Duration, string) {
+// again says whether a result of an attempt is followed by another, after how long, and if not, why. An error says that the
+// policy could not be evaluated.
+func (x *step) again(n *Node, a *Node, r *Result) (again bool, wait time.Duration, why string, err error) {
 	retry := x.policy(n)
-	if retry == nil || !r.Phase.Bad() || a.work.Broken || x.refused(n, n.Exit) != "" {
-		return false, 0, ""
+	if retry == nil || !r.Phase.Bad() || a.work.Broken || x.refused(n, n.Exit) != "" || !retryable(retry, r) {
+		return false, 0, "", nil
 	}
 	sc := x.leafScope(a)
 	sc.last = r
+	if limit := retry.Limit; limit != "" {
+		text, err := x.m.lang.Text(limit, x.env(sc))
+		if err != nil {
+			return false, 0, "", fmt.Errorf("retryStrategy.limit: %w", err)
+		}
+		most, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return false, 0, "", fmt.Errorf("retryStrategy.limit: %s is no whole number", brief(text))
+		}
+		if n.Attempt-1-n.work.Before >= most {
+			return false, 0, "No more retries left", nil
+		}
+	}
+	if retry.Expression != "" {
+		ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: retry.Expression}, x.env(sc))
+		if err != nil {
+			return false, 0, "", fmt.Errorf("retryStrategy.expression: %w", err)
+		}
+		if !ok {
+			return false, 0, "retryStrategy.expression evaluated to false", nil
+		}
+	}
+	wait, why, err = x.backoff(n, retry.Backoff, sc)
+	return err == nil && why == "", wait, why, err
+}
+
+// retryable says whether a policy is about such a result at all.
+func retryable(retry *program.Retry, r *Result) bool {
 	policy := retry.Policy
 	if policy == "" {
 		policy = "OnFailure"
@@ -77,97 +106,68 @@ func (x *step) again(n *Node, a *Node, r *Result) (bool, time.Duration, string) 
 	}
 	switch policy {
 	case "OnFailure":
-		if r.Phase != FailedPhase {
-			return false, 0, ""
-		}
+		return r.Phase == FailedPhase
 	case "OnError":
-		if r.Phase != ErrorPhase {
-			return false, 0, ""
-		}
+		return r.Phase == ErrorPhase
 	case "OnTransientError":
-		if r.Phase != ErrorPhase || !r.Transient {
-			return false, 0, ""
-		}
+		return r.Phase == ErrorPhase && r.Transient
 	}
-	if limit := retry.Limit; limit != "" {
-		text, err := x.m.lang.Text(limit, x.env(sc))
-		if err != nil {
-			return false, 0, "retryStrategy.limit: " + err.Error()
-		}
-		most, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil {
-			return false, 0, fmt.Sprintf("retryStrategy.limit: %s is no whole number", brief(text))
-		}
-		if n.Attempt-1-n.work.Before >= most {
-			return false, 0, "No more retries left"
-		}
-	}
-	if retry.Expression != "" {
-		ok, err := x.m.lang.Condition(program.Condition{Form: "expression", Source: retry.Expression}, x.env(sc))
-		if err != nil {
-			return false, 0, "retryStrategy.expression: " + err.Error()
-		}
-		if !ok {
-			return false, 0, "retryStrategy.expression evaluated to false"
-		}
-	}
-	wait, why := x.backoff(n, retry.Backoff, sc)
-	return why == "", wait, why
+	return true
 }
 
 // backoff is Duration * Factor^k before retry k (from 0), at most Cap, and none that would start MaxDuration after the
 // first attempt's start.
-func (x *step) backoff(n *Node, b *program.Backoff, sc *scope) (time.Duration, string) {
+func (x *step) backoff(n *Node, b *program.Backoff, sc *scope) (wait time.Duration, why string, err error) {
 	if b == nil {
-		return 0, ""
+		return 0, "", nil
 	}
-	get := func(name, src string) (time.Duration, bool, string) {
+	get := func(name, src string) (time.Duration, bool, error) {
 		if src == "" {
-			return 0, false, ""
+			return 0, false, nil
 		}
 		text, err := x.m.lang.Text(src, x.env(sc))
 		if err != nil {
-			return 0, false, "retryStrategy.backoff." + name + ": " + err.Error()
+			return 0, false, fmt.Errorf("retryStrategy.backoff.%s: %w", name, err)
 		}
 		d, err := parseDuration(text)
 		if err != nil {
-			return 0, false, "retryStrategy.backoff." + name + ": " + err.Error()
+			return 0, false, fmt.Errorf("retryStrategy.backoff.%s: %w", name, err)
 		}
-		return d, true, ""
+		return d, true, nil
 	}
-	wait, _, why := get("duration", b.Duration)
-	if why != "" {
-		return 0, why
+	wait, _, err = get("duration", b.Duration)
+	if err != nil {
+		return 0, "", err
 	}
 	if b.Factor != "" && wait > 0 {
 		text, err := x.m.lang.Text(b.Factor, x.env(sc))
 		if err != nil {
-			return 0, "retryStrategy.backoff.factor: " + err.Error()
+			return 0, "", fmt.Errorf("retryStrategy.backoff.factor: %w", err)
 		}
 		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil {
-			return 0, fmt.Sprintf("retryStrategy.backoff.factor: %s is no number", brief(text))
+			return 0, "", fmt.Errorf("retryStrategy.backoff.factor: %s is no number", brief(text))
 		}
 		if f > 0 {
 			grown := float64(wait) * math.Pow(f, float64(n.Attempt-1-n.work.Before))
 			wait = time.Duration(math.Min(grown, float64(365*24*time.Hour)))
 		}
 	}
-	limit, ok, why := get("cap", b.Cap)
-	if why != "" {
-		return 0, why
+	limit, ok, err := get("cap", b.Cap)
+	if err != nil {
+		return 0, "", err
 	}
 	if ok && wait > limit {
 		wait = limit
 	}
-	most, ok, why := get("maxDuration", b.MaxDuration)
-	if why != "" {
-		return 0, why
+	most, ok, err := get("maxDuration", b.MaxDuration)
+	if err != nil {
+		return 0, "", err
 	}
 	if ok && most > 0 && x.now.Add(wait).After(n.Started.Add(most)) {
-		return 0, "Backoff would exceed max duration limit"
+		return 0, "Backoff would exceed max duration limit", nil
 	}
-	return wait, ""
+	return wait, "", nil
 }
 
 // attemptDone goes on to the next attempt, or ends the RetryNode with the last one's result.
@@ -190,6 +190,9 @@ func (x *step) attemptDone(n, a *Node) {
 	r := Result{Phase: a.Phase, Message: a.Message, ExitCode: a.ExitCode, Outputs: a.Outputs, Reused: a.Reused, Host: a.Host}
 	if a.work != nil && a.work.Why != "" && a.Phase.Bad() {
 		r.Message = a.work.Why
+		if a.work.Undecided {
+			r.Phase = ErrorPhase
+		}
 	}
 	n.Daemoned = a.Daemoned
 	x.conclude(n, r)

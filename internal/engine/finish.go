@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // conclude ends a node's own work with a result; its Post hooks and lifecycle calls follow.
 func (x *step) conclude(n *Node, r Result) {
@@ -52,9 +49,12 @@ func (x *step) decideRetry(n *Node) {
 		n.work.Again = true
 		return
 	}
-	var d time.Duration
-	n.work.Again, d, n.work.Why = x.again(parent, n, n.work.Result)
-	n.work.Wait = d
+	var err error
+	w := n.work
+	w.Again, w.Wait, w.Why, err = x.again(parent, n, w.Result)
+	if w.Undecided = err != nil; w.Undecided {
+		w.Why = err.Error()
+	}
 }
 
 // closed gives a node its phase, once its Post hooks have answered, and starts the calls that subscribe to it.

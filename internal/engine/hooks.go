@@ -297,7 +297,11 @@ func (x *step) preAnswered(n *Node, h *Hook, hc *HookCall) {
 	case DecideSkip:
 		x.conclude(n, Result{Phase: SkippedPhase, Message: or(a.Message, "skipped by hook "+h.Name)})
 	case DecideFail:
-		x.conclude(n, Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name)})
+		r := Result{Phase: FailedPhase, Message: or(a.Message, "failed by hook "+h.Name)}
+		if h.Cache { // what the author asked of it makes no sense: no attempt can, and it is no failure of the task
+			r.Phase, n.work.Broken = ErrorPhase, true
+		}
+		x.conclude(n, r)
 	default:
 		n.work.Hook++
 		x.askNext(n)

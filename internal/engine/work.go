@@ -60,10 +60,12 @@ type work struct {
 	Hook   int  `json:"hook,omitempty"`
 	Review int  `json:"review,omitempty"`
 	Asking bool `json:"asking,omitempty"`
-	// Again says that another attempt follows this one, after Wait; Why, if none does.
-	Again bool          `json:"again,omitempty"`
-	Wait  time.Duration `json:"wait,omitempty"`
-	Why   string        `json:"why,omitempty"`
+	// Again says that another attempt follows this one, after Wait; Why, if none does. Undecided says that the policy could
+	// not be evaluated, which is an Error.
+	Again     bool          `json:"again,omitempty"`
+	Wait      time.Duration `json:"wait,omitempty"`
+	Why       string        `json:"why,omitempty"`
+	Undecided bool          `json:"undecided,omitempty"`
 	// Broken says that the attempt could not even be started: another could not either. Granted that a Post hook's wish
 	// for another attempt was granted.
 	Broken  bool `json:"broken,omitempty"`

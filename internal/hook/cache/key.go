@@ -57,15 +57,15 @@ func (p *plugin) keyOf(r *v1alpha1.TaskReviewRequest) (cacheKey, error) {
 func authorsKey(r *v1alpha1.TaskReviewRequest, c *v1alpha1.Cache) (cacheKey, error) {
 	switch {
 	case c.Key == "":
-		return cacheKey{}, &badKeyError{"memoize: the key is empty, or something in it has no value"}
+		return cacheKey{}, &badKeyError{"invalid cache key: it is empty, or something in it has no value"}
 	case !memoizeKey.MatchString(c.Key):
-		return cacheKey{}, &badKeyError{fmt.Sprintf("memoize: invalid cache key %q: letters, digits and \"-\" only, the first no \"-\"", c.Key)}
+		return cacheKey{}, &badKeyError{fmt.Sprintf("invalid cache key: %s: letters, digits and \"-\" only, the first no \"-\"", c.Key)}
 	}
 	k := cacheKey{scope: join("key", r.Workflow.Namespace, c.Name), key: c.Key}
 	if c.MaxAge != "" {
 		age, err := parseAge(c.MaxAge)
 		if err != nil {
-			return cacheKey{}, &badKeyError{"memoize: maxAge: " + err.Error()}
+			return cacheKey{}, &badKeyError{"invalid maxAge: " + err.Error()}
 		}
 		k.maxAge = age
 	}
