@@ -71,6 +71,10 @@ func (a *attempt) work() {
 		a.mu.Unlock()
 	}
 	ended.Host = a.b.host
+	// The spec holds the values of secrets. Nothing needs it any more, also not one who comes after us before the end is told.
+	if err := os.Remove(filepath.Join(a.folder, spec.SpecFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.b.cfg.Log.Warn("cannot remove what a task was started with", "task", a.cmd.Path, "error", err)
+	}
 	a.b.mu.Lock()
 	a.told = true
 	a.b.mu.Unlock()

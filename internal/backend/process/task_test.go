@@ -305,7 +305,7 @@ func TestFoldersAreCleanedUp(t *testing.T) {
 			}
 			names = append(names, e.Name())
 		}
-		want := []string{"log", "result.json", "spec.json", "state"}
+		want := []string{"log", "result.json", "state"}
 		if diff := cmp.Diff(want, names); diff != "" {
 			t.Error(diff)
 		}
