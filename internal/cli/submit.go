@@ -36,7 +36,7 @@ func (a *app) submit(ctx context.Context, sub store.Submission, opts options, fi
 	if err != nil {
 		return err
 	}
-	if start.Run.Hooks, err = reg.Select(run.Namespace, run.Labels); err != nil {
+	if start.Run.Hooks, err = a.hooksOf(ctx, reg, run); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(a.runFolder(run.UID), 0o700); err != nil {
@@ -127,7 +127,7 @@ func kindOf(language string) string {
 }
 
 // dryRun checks a submission and shows what would be run.
-func (a *app) dryRun(_ context.Context, sub store.Submission, opts options, file, output string) error {
+func (a *app) dryRun(ctx context.Context, sub store.Submission, opts options, file, output string) error {
 	m, err := a.load(sub, opts, output)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (a *app) dryRun(_ context.Context, sub store.Submission, opts options, file
 	if err != nil {
 		return err
 	}
-	hooks, err := reg.Select(run.Namespace, run.Labels)
+	hooks, err := a.hooksOf(ctx, reg, run)
 	if err != nil {
 		return err
 	}

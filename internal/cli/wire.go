@@ -81,6 +81,20 @@ func (a *app) registry(docs []store.Document) (*hook.Registry, error) {
 	return reg, nil
 }
 
+// hooksOf gives the hooks that select a run. What they sign with must be there.
+func (a *app) hooksOf(ctx context.Context, reg *hook.Registry, run store.Run) ([]engine.Hook, error) {
+	hooks, err := reg.Select(run.Namespace, run.Labels)
+	if err != nil {
+		return nil, err
+	}
+	if err := reg.CheckSecrets(ctx, a.hookSecrets(), run.Namespace, hooks); err != nil {
+		return nil, usageError{err}
+	}
+	return hooks, nil
+}
+
+func (a *app) hookSecrets() hook.Secrets { return hook.LocalSecrets{Getenv: a.lookupEnv} }
+
 // parts are what a run is connected with.
 type parts struct {
 	runner *runner.Runner
@@ -206,7 +220,7 @@ func (a *app) dispatcher(e *execution, sink runner.Sink) (*hook.Dispatcher, erro
 	cfg := hook.Config{
 		Builtins: plugins,
 		Registry: e.registry, Sink: sink, UserAgent: "sluice/" + a.Version, Logger: a.log,
-		Secrets: hook.LocalSecrets{Getenv: a.lookupEnv},
+		Secrets: a.hookSecrets(),
 		Redact: func(engine.Run) []string {
 			var values []string
 			for _, secret := range e.manifest.Secrets {

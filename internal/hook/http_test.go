@@ -272,7 +272,7 @@ func TestSignedRequests(t *testing.T) {
 	}
 	d.Ask(context.Background(), testRun, testProgram, ask("u3"))
 	failure += sink.next(t).Failure
-	wantText(t, "the failure", failure, "no such file")
+	wantText(t, "the failure", failure, "secret: ", secret+": no such file")
 	if all := failure + strings.Join(sink.messages(), ""); strings.Contains(all, "barley") || strings.Contains(all, "sesame") {
 		t.Errorf("a message shows the secret: %s", all)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"strings"
@@ -33,6 +34,7 @@ func reasonOf(err error) string {
 		verify  *tls.CertificateVerificationError
 		host    x509.HostnameError
 		asked   *url.Error
+		file    *fs.PathError
 	)
 	switch {
 	case errors.As(err, &timeout):
@@ -47,6 +49,8 @@ func reasonOf(err error) string {
 		return "TLS: its certificate is signed by an unknown authority (caBundle?)"
 	case errors.As(err, &verify):
 		return clip("TLS: "+verify.Err.Error(), 200)
+	case errors.As(err, &file): // a secret's: which one matters
+		return clip(strings.TrimSpace(err.Error()), 300)
 	case errors.As(err, &number):
 		return number.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

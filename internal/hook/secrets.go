@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sluice-ml/sluice/api/v1alpha1"
+	"github.com/sluice-ml/sluice/internal/engine"
 )
 
 // Secrets reads the secrets that hooks refer to. It is asked at every use, so that a secret can be replaced.
@@ -27,6 +28,22 @@ type Tokens interface {
 type LocalSecrets struct {
 	// Getenv is os.LookupEnv; nil where the environment is not to be read.
 	Getenv func(name string) (string, bool)
+}
+
+// CheckSecrets says which secrets of a run's hooks cannot be read, a line each, so that a run is not started only to find out
+// at its first task. namespace is the run's.
+func (r *Registry) CheckSecrets(ctx context.Context, secrets Secrets, namespace string, selected []engine.Hook) error {
+	var faults []error
+	for i := range selected {
+		h, ok := r.Lookup(namespace, selected[i].Name)
+		if !ok || h.Spec.HTTP == nil || h.Spec.HTTP.Auth == nil || h.Spec.HTTP.Auth.HMAC == nil {
+			continue
+		}
+		if _, err := secrets.Secret(ctx, h, h.Spec.HTTP.Auth.HMAC.SecretFrom); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %s %s: spec.http.auth.hmac.secretFrom: %w", h.Origin, h.Kind, h.Name(), err))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // maxSecretBytes bounds a secret's file.
