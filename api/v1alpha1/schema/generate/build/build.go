@@ -18,7 +18,7 @@ type object = map[string]any
 
 // Schemas gives the files by name. folder is where the types' source is, for their comments.
 func Schemas(folder string) (map[string][]byte, error) {
-	comments, err := readComments(folder)
+	comments, err := ReadComments(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func hookKinds(_ *builder, schema object) {
 
 // builder turns Go types into schemas.
 type builder struct {
-	comments comments
+	comments Comments
 	unknown  bool
 	defs     object
 }

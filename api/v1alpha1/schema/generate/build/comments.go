@@ -10,12 +10,18 @@ import (
 	"strings"
 )
 
-// comments are the comments of the types ("Task") and of their fields ("Task.ID").
-type comments struct{ types, fields map[string]string }
+// Comments are the comments of the types ("Task") and of their fields ("Task.ID"), each as one line.
+type Comments struct{ types, fields map[string]string }
 
-// readComments reads them from the Go files of a folder.
-func readComments(folder string) (comments, error) {
-	c := comments{types: map[string]string{}, fields: map[string]string{}}
+// Type is the comment of a type, empty where there is none.
+func (c Comments) Type(name string) string { return c.types[name] }
+
+// Field is the comment of a type's field, empty where there is none.
+func (c Comments) Field(typ, field string) string { return c.fields[typ+"."+field] }
+
+// ReadComments reads them from the Go files of a folder.
+func ReadComments(folder string) (Comments, error) {
+	c := Comments{types: map[string]string{}, fields: map[string]string{}}
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil || len(names) == 0 {
 		return c, fmt.Errorf("no Go files in %s", folder)
@@ -41,7 +47,7 @@ func readComments(folder string) (comments, error) {
 	return c, nil
 }
 
-func (c comments) declared(g *ast.GenDecl) {
+func (c Comments) declared(g *ast.GenDecl) {
 	for _, spec := range g.Specs {
 		t, ok := spec.(*ast.TypeSpec)
 		if !ok {
