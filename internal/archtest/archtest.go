@@ -57,12 +57,13 @@ func Layers() []Layer {
 			"internal/backend", "internal/store", "internal/runner", "internal/submission",
 		}},
 		{Folder: "internal/runner", May: []string{"internal/program", "internal/expr", "internal/engine"}},
+		{Folder: "internal/capacity", May: nil},
 		{Folder: "internal/submission", May: []string{
 			"internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/store",
 		}},
 		{Folder: "internal/cli", May: []string{
 			"api", "pkg", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
-			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller",
+			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity",
 		}},
 		{Folder: "internal/archtest", May: nil},
 		{Folder: "cmd/sluice-executor", May: []string{"internal/executor", "internal/program", "internal/artifact"}},
