@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/kfp/fingerprint"
 	"github.com/sluice-ml/sluice/internal/metadata"
 	"github.com/sluice-ml/sluice/internal/program"
+	"github.com/sluice-ml/sluice/internal/store/filelock"
 	"github.com/sluice-ml/sluice/internal/submission"
 )
 
@@ -80,7 +81,11 @@ func (a *app) builtins(ctx context.Context, m *submission.Manifest, wake func(st
 	}
 	stores := a.artifactOptions(m)
 	c := cache.New(cache.Config{
-		Entries: entries, Fingerprint: kfpFingerprint, Wake: wake,
+		Entries: entries, Flights: entries, Fingerprint: kfpFingerprint, Wake: wake,
+		Runs: func(uid string) bool {
+			_, owned := filelock.Holder(a.ownerFile(uid))
+			return owned
+		},
 		Exists: func(ctx context.Context, art v1alpha1.Artifact) (bool, error) {
 			return artifactExists(ctx, art, stores)
 		},

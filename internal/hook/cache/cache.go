@@ -42,9 +42,32 @@ type Entries interface {
 	Delete(ctx context.Context, scope, key string) error
 }
 
+// Work is what a task does under a key.
+type Work struct {
+	Scope, Key string
+	// UID is the review whose task does it; Task and WorkflowUID say which that is.
+	UID, Task, WorkflowUID string
+	Since                  time.Time
+}
+
+// Flights knows what work is under way in any of the processes that share the entries. Implementations are safe for
+// concurrent use, also by several processes.
+type Flights interface {
+	// Begin gives the work to w's review, which may have it already, and gives it back; else the work that is under way
+	// instead. instead is work that does not count any more: it is replaced.
+	Begin(ctx context.Context, w Work, instead *Work) (Work, error)
+	// End ends the work of a review; where it is not that review's it is left alone.
+	End(ctx context.Context, scope, key, uid string) error
+}
+
 // Config is what the plugin works with; Entries is needed.
 type Config struct {
 	Entries Entries
+	// Flights makes tasks wait for the same work in other processes; nil where there are none.
+	Flights Flights
+	// Runs says whether a process runs a workflow now: work of one that is not run by any is not waited for. Needed with
+	// Flights.
+	Runs func(workflowUID string) bool
 	// Fingerprint gives Kubeflow Pipelines' cache key for a task; "" for a task that has none. Without it tasks of scheme
 	// "kfp" run.
 	Fingerprint func(*v1alpha1.TaskReviewRequest) (string, error)
@@ -149,23 +172,22 @@ func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Respon
 	case k.key == "":
 		return taskhook.Run(nil), nil
 	}
-	at := slot{k.scope, k.key}
-	entry, err := p.lookup(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	if entry != nil {
-		if err := p.cfg.Entries.Hit(ctx, k.scope, k.key, p.cfg.Now()); err != nil {
-			return nil, err
-		}
-		response := taskhook.Reuse(entry.Outputs)
-		response.Message = fmt.Sprintf("reused: %s of %s, %s", entry.Task, entry.Workflow, entry.Created.UTC().Format(time.RFC3339))
-		return response, nil
+	if hit, err := p.hit(ctx, k); hit != nil || err != nil {
+		p.wake(p.flight.leave(slot{k.scope, k.key}, r.UID)) // it may have waited for another process in all others' name
+		return hit, err
 	}
 	// A graph neither waits nor is waited for: what is in it may have its key.
 	if p.dedupe && r.Scope != v1alpha1.ScopeGraph {
-		if by, waits := p.flight.enter(at, r.UID, r.Task.Path, p.cfg.Now()); waits {
+		by, err := p.enter(ctx, k, r)
+		if err != nil {
+			return nil, err
+		}
+		if by != "" {
 			return taskhook.Pending(p.poll, "the same work is done by "+by), nil
+		}
+		// Whoever did it may have been done between the two looks.
+		if hit, err := p.hit(ctx, k); hit != nil || err != nil {
+			return hit, errors.Join(err, p.leave(ctx, slot{k.scope, k.key}, r.UID))
 		}
 	}
 	data, err := json.Marshal(state{Scope: k.scope, Key: k.key, UID: r.UID})
@@ -177,13 +199,67 @@ func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Respon
 	return response, nil
 }
 
-// Forget takes back what was promised to a review that nobody waits for any more.
-func (p *plugin) Forget(uid string) {
-	for _, waiting := range p.flight.forget(uid) {
+// hit is the answer where an entry can be used; nil where there is none.
+func (p *plugin) hit(ctx context.Context, k cacheKey) (*taskhook.Response, error) {
+	entry, err := p.lookup(ctx, k)
+	if err != nil || entry == nil {
+		return nil, err
+	}
+	if err := p.cfg.Entries.Hit(ctx, k.scope, k.key, p.cfg.Now()); err != nil {
+		return nil, err
+	}
+	response := taskhook.Reuse(entry.Outputs)
+	response.Message = fmt.Sprintf("reused: %s of %s, %s", entry.Task, entry.Workflow, entry.Created.UTC().Format(time.RFC3339))
+	return response, nil
+}
+
+// enter gives the work to a review's task, or says who does it: first within the process, where it is woken at the end, then
+// among all.
+func (p *plugin) enter(ctx context.Context, k cacheKey, r *taskhook.Request) (by string, err error) {
+	now := p.cfg.Now()
+	if by, waits := p.flight.enter(slot{k.scope, k.key}, r.UID, r.Task.Path, now); waits {
+		return by, nil
+	}
+	if p.cfg.Flights == nil {
+		return "", nil
+	}
+	own := Work{Scope: k.scope, Key: k.key, UID: r.UID, Task: r.Task.Path, WorkflowUID: r.Workflow.UID, Since: now}
+	other, err := p.cfg.Flights.Begin(ctx, own, nil)
+	if err == nil && other.UID != own.UID && (!p.cfg.Runs(other.WorkflowUID) || now.Sub(other.Since) > lease) {
+		other, err = p.cfg.Flights.Begin(ctx, own, &other)
+	}
+	if err != nil || other.UID == own.UID {
+		return "", err
+	}
+	return other.Task + " in another process", nil // what waits in this process goes on waiting for us
+}
+
+// leave ends a review's work and lets those go on who wait for it.
+func (p *plugin) leave(ctx context.Context, at slot, uid string) error {
+	var err error
+	if p.cfg.Flights != nil {
+		err = p.cfg.Flights.End(ctx, at.scope, at.key, uid)
+	}
+	p.wake(p.flight.leave(at, uid))
+	return err
+}
+
+func (p *plugin) wake(uids []string) {
+	for _, uid := range uids {
 		if p.cfg.Wake != nil {
-			p.cfg.Wake(waiting)
+			p.cfg.Wake(uid)
 		}
 	}
+}
+
+// Forget takes back what was promised to a review that nobody waits for any more.
+func (p *plugin) Forget(uid string) {
+	at, held, waiting := p.flight.forget(uid)
+	if held && p.cfg.Flights != nil {
+		// Where this fails others wait until the workflow has ended.
+		_ = p.cfg.Flights.End(context.Background(), at.scope, at.key, uid)
+	}
+	p.wake(waiting)
 }
 
 // lookup gives an entry that may be used, nil where there is none.
@@ -231,10 +307,8 @@ func (p *plugin) Post(ctx context.Context, r *taskhook.Request) (*taskhook.Respo
 			return nil, err // those who wait go on when it is stored
 		}
 	}
-	for _, uid := range p.flight.leave(slot{s.Scope, s.Key}, s.UID) {
-		if p.cfg.Wake != nil {
-			p.cfg.Wake(uid)
-		}
+	if err := p.leave(ctx, slot{s.Scope, s.Key}, s.UID); err != nil {
+		return nil, err
 	}
 	return taskhook.Done(), nil
 }

@@ -28,6 +28,7 @@ type bench struct {
 	woken   []string
 	gone    map[string]bool // artifacts that do not exist any more, by URI
 	broken  error
+	runs    map[string]bool // workflows that a process runs, by UID
 }
 
 func newBench(t *testing.T) *bench {
@@ -46,7 +47,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) plugin(settings string) taskhook.Plugin {
 	b.Helper()
 	c := cache.New(cache.Config{
-		Entries: b.entries,
+		Entries: b.entries, Flights: b.entries, Runs: func(uid string) bool { return b.runs[uid] },
 		Fingerprint: func(r *v1alpha1.TaskReviewRequest) (string, error) {
 			text, _ := r.Task.Inputs.Parameters["fingerprint"].(string)
 			return text, nil
@@ -303,6 +304,56 @@ func TestWorkThatIsGivenUp(t *testing.T) {
 	b.now = b.now.Add(25 * time.Hour)
 	b.want(p, request("4", byKey("k")), "Run")
 	b.want(b.plugin(`{"deduplicate":false}`), request("5", byKey("k")), "Run")
+}
+
+// Two processes share the entries and nothing else: each plugin is one's.
+func TestSameWorkInOtherProcesses(t *testing.T) {
+	b := newBench(t)
+	of := func(uid, run, key string) *taskhook.Request {
+		r := request(uid, byKey(key))
+		r.Workflow.UID = run
+		return r
+	}
+	b.runs = map[string]bool{"run-1": true, "run-2": true}
+	p1, p2 := b.plugin(""), b.plugin("")
+	first := b.want(p1, of("1", "run-1", "k"), "Run")
+	b.want(p1, of("1", "run-1", "k"), "Run")
+	waiting := b.want(p2, of("2", "run-2", "k"), "Pending")
+	if waiting.Message != "the same work is done by flow.train in another process" {
+		t.Errorf("message is %q", waiting.Message)
+	}
+	b.want(p2, of("3", "run-2", "k"), "Pending")
+	b.want(p2, of("4", "run-2", "other"), "Run")
+	b.post(p1, of("1", "run-1", "k"), first.State, "Failed", false)
+	// One of those who waited does it, the others go on waiting, in its process too.
+	second := b.want(p2, of("2", "run-2", "k"), "Run")
+	b.want(p2, of("3", "run-2", "k"), "Pending")
+	b.want(p1, of("5", "run-1", "k"), "Pending")
+	b.want(p1, of("6", "run-1", "k"), "Pending")
+	b.post(p2, of("2", "run-2", "k"), second.State, "Succeeded", false)
+	b.woken = nil
+	b.want(p1, of("5", "run-1", "k"), "Reuse")
+	if diff := cmp.Diff([]string{"6"}, b.woken); diff != "" {
+		t.Error("woken by the one that waited for another process:", diff)
+	}
+	b.want(p1, of("6", "run-1", "k"), "Reuse")
+
+	// A workflow whose process is gone is not waited for, nor one that goes on forever.
+	b.want(p1, of("7", "run-1", "z"), "Run")
+	b.want(p2, of("8", "run-2", "z"), "Pending")
+	b.runs["run-1"] = false
+	b.want(p2, of("8", "run-2", "z"), "Run")
+	b.runs["run-1"] = true
+	b.want(b.plugin(""), of("7", "run-1", "z"), "Pending") // resumed, it has lost it
+	b.now = b.now.Add(25 * time.Hour)
+	b.want(b.plugin(""), of("7", "run-1", "z"), "Run")
+
+	// What is given up is free at once.
+	p1.(interface{ Forget(uid string) }).Forget("7") // another process took it over meanwhile
+	b.want(p2, of("9", "run-2", "w"), "Run")
+	b.want(p1, of("10", "run-1", "w"), "Pending")
+	p2.(interface{ Forget(uid string) }).Forget("9")
+	b.want(p1, of("10", "run-1", "w"), "Run")
 }
 
 func TestContentKeys(t *testing.T) {

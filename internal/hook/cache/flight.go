@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// flight knows what work is under way in this process, so that the same work is not done twice at once. It is not kept:
-// after a restart two tasks of one key may both run, which costs time and nothing else.
+// flight knows what work is under way in this process, so that the same work is not done twice at once and those who wait
+// are woken. It is not kept: after a restart two tasks of one key may both run, which costs time and nothing else.
 type flight struct {
 	mu   sync.Mutex
 	busy map[slot]*work
@@ -56,18 +56,18 @@ func (f *flight) leave(at slot, uid string) []string {
 	return w.waiting
 }
 
-// forget ends whatever work a review's task does or waits for, and gives those who wait for it.
-func (f *flight) forget(uid string) []string {
+// forget ends whatever work a review's task does or waits for, and says which it did and who waits for it.
+func (f *flight) forget(uid string) (at slot, held bool, waiting []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for at, w := range f.busy {
 		if w.uid == uid {
 			delete(f.busy, at)
-			return w.waiting
+			return at, true, w.waiting
 		}
 		w.waiting = without(w.waiting, uid)
 	}
-	return nil
+	return slot{}, false, nil
 }
 
 func without(list []string, uid string) []string {
