@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Parameters override the workflow's arguments (-p name=value).
 	Parameters map[string]string
+	// Artifacts override the workflow's artifact arguments; each has one entry.
+	Artifacts map[string][]program.Artifact
 	// Entrypoint, ServiceAccount, Name and GenerateName replace the manifest's where they are not empty.
 	Entrypoint     string
 	ServiceAccount string
@@ -179,6 +181,11 @@ func (c *compiler) parameters() {
 	}
 	for _, a := range c.r.spec.Arguments.Artifacts {
 		c.p.Artifacts = append(c.p.Artifacts, program.InputArtifact{Name: a.Name, Optional: a.Optional, Archive: archiveName(a.Archive), Default: artifactBinding(a)})
+	}
+	for _, name := range sortedKeys(c.opts.Artifacts) {
+		if !slices.ContainsFunc(c.p.Artifacts, func(a program.InputArtifact) bool { return a.Name == name }) {
+			c.p.Artifacts = append(c.p.Artifacts, program.InputArtifact{Name: name})
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ func lint(t *testing.T, src string, others ...string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return b.Lint().Error()
+	return b.Lint(Options{}).Error()
 }
 
 const head = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: x}\n"
@@ -145,7 +145,7 @@ func TestBrokenFilesAtHand(t *testing.T) {
 		if ps := b.Validate(Options{}).Errors(); len(ps) != 1 {
 			t.Errorf("%s gives %v", spec, ps)
 		}
-		if ps := b.Lint().Errors(); len(ps) != 1 {
+		if ps := b.Lint(Options{}).Errors(); len(ps) != 1 {
 			t.Errorf("linting %s gives %v", spec, ps)
 		}
 	}

@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		_ = b.Lint()
+		_ = b.Lint(Options{})
 		p, err := b.Compile(Options{})
 		if err != nil {
 			if !strings.Contains(err.Error(), "fuzz.yaml") {

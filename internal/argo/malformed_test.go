@@ -32,7 +32,7 @@ func TestEverythingIsSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ps := b.Lint(); len(ps) > 0 {
+	if ps := b.Lint(Options{}); len(ps) > 0 {
 		t.Fatal(ps)
 	}
 	if _, err := b.Compile(Options{}); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-ml/sluice/internal/program"
 )
 
 // Workflow gives the object to run as a Workflow as Argo's tools would submit it: a template by reference, a
@@ -73,16 +75,40 @@ func applyOptions(w *Workflow, opts Options) {
 	w.Spec.ServiceAccountName = firstOf(opts.ServiceAccount, w.Spec.ServiceAccountName)
 	maps.Copy(w.Labels, opts.Labels)
 	maps.Copy(w.Annotations, opts.Annotations)
-	w.Spec.Arguments.Parameters = slices.Clone(w.Spec.Arguments.Parameters)
-	for _, name := range sortedKeys(opts.Parameters) {
-		value := AnyString(opts.Parameters[name])
-		i := slices.IndexFunc(w.Spec.Arguments.Parameters, func(p Parameter) bool { return p.Name == name })
+	w.Spec.Arguments.Parameters = withValues(w.Spec.Arguments.Parameters, opts.Parameters)
+	w.Spec.Arguments.Artifacts = withLocations(w.Spec.Arguments.Artifacts, opts.Artifacts)
+}
+
+// withValues gives arguments with the values that a submission, or a retry, gives them.
+func withValues(arguments []Parameter, given map[string]string) []Parameter {
+	out := slices.Clone(arguments)
+	for _, name := range sortedKeys(given) {
+		value := AnyString(given[name])
+		i := slices.IndexFunc(out, func(p Parameter) bool { return p.Name == name })
 		if i < 0 {
-			w.Spec.Arguments.Parameters = append(w.Spec.Arguments.Parameters, Parameter{Name: name, Value: &value})
-			continue
+			i, out = len(out), append(out, Parameter{Name: name})
 		}
-		w.Spec.Arguments.Parameters[i].Value, w.Spec.Arguments.Parameters[i].ValueFrom = &value, nil
+		out[i].Value, out[i].ValueFrom = &value, nil
 	}
+	return out
+}
+
+// withLocations gives artifact arguments with the places that a submission gives them, as far as Argo has words for them.
+func withLocations(arguments []Artifact, given map[string][]program.Artifact) []Artifact {
+	out := slices.Clone(arguments)
+	for _, name := range sortedKeys(given) {
+		i := slices.IndexFunc(out, func(a Artifact) bool { return a.Name == name })
+		if i < 0 {
+			i, out = len(out), append(out, Artifact{Name: name})
+		}
+		for _, a := range given[name] {
+			var l ArtifactLocation
+			if json.Unmarshal(a.Store, &l) == nil {
+				out[i].ArtifactLocation, out[i].From, out[i].FromExpression, out[i].FromMetadata = l, "", "", nil
+			}
+		}
+	}
+	return out
 }
 
 // clone copies an object by way of its JSON.

@@ -2,7 +2,6 @@ package argo
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +63,7 @@ func (j *projector) workflow() *Workflow {
 		w.Spec.Entrypoint = name
 	}
 	run := &j.s.Run
-	w.Spec.Arguments.Parameters = retried(w.Spec.Arguments.Parameters, run.Parameters)
+	w.Spec.Arguments.Parameters = withValues(w.Spec.Arguments.Parameters, texts(run.Parameters)) // a retry may have given some
 	w.TypeMeta = metav1.TypeMeta{APIVersion: APIVersion, Kind: "Workflow"}
 	w.Name, w.Namespace, w.UID = run.Name, run.Namespace, typedUID(run.UID)
 	w.CreationTimestamp = metav1.NewTime(run.Created)
@@ -83,19 +82,11 @@ func (j *projector) workflow() *Workflow {
 	return w
 }
 
-// retried gives the arguments of a run with the values that a retry has given it.
-func retried(arguments []Parameter, given map[string]any) []Parameter {
-	if len(given) == 0 {
-		return arguments
-	}
-	out := slices.Clone(arguments)
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		i := slices.IndexFunc(out, func(p Parameter) bool { return p.Name == name })
-		if i < 0 {
-			i = len(out)
-			out = append(out, Parameter{Name: name})
-		}
-		out[i].Value, out[i].ValueFrom = anyText(given[name]), nil
+// texts gives parameters as Argo has them.
+func texts(values map[string]any) map[string]string {
+	out := make(map[string]string, len(values))
+	for name, v := range values {
+		out[name] = string(*anyText(v))
 	}
 	return out
 }

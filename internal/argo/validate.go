@@ -26,15 +26,15 @@ func (b *Bundle) Validate(opts Options) Problems {
 }
 
 // Lint gives everything that is wrong with the objects of the main file and what they refer to, whether or not one of
-// them can be run. Arguments need not have values yet.
-func (b *Bundle) Lint() Problems {
+// them can be run. Arguments need not have values yet; of the options only what is given to the run counts.
+func (b *Bundle) Lint(opts Options) Problems {
 	var out Problems
 	used := map[*document]bool{}
 	for _, d := range b.docs {
 		if !d.main || !strings.HasPrefix(d.tree.str("apiVersion"), Group+"/") {
 			continue
 		}
-		v := &validator{b: b, lint: true, done: map[string]bool{}, used: used}
+		v := &validator{b: b, lint: true, opts: Options{Parameters: opts.Parameters, Artifacts: opts.Artifacts}, done: map[string]bool{}, used: used}
 		v.object(d)
 		switch d.object.(type) {
 		case *Workflow, *CronWorkflow, *WorkflowTemplate:

@@ -48,7 +48,7 @@ func TestErrorsAndWarnings(t *testing.T) {
 			continue
 		}
 		found := false
-		for _, p := range b.Lint() {
+		for _, p := range b.Lint(Options{}) {
 			if strings.Contains(p.Error(), c.want) || c.warning && strings.Contains(p.Path+p.Message, c.want) {
 				found = true
 				if p.Warning != c.warning {
@@ -57,7 +57,7 @@ func TestErrorsAndWarnings(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s: got %v, want %s", c.name, b.Lint(), c.want)
+			t.Errorf("%s: got %v, want %s", c.name, b.Lint(Options{}), c.want)
 		}
 	}
 }

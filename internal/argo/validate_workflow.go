@@ -134,29 +134,44 @@ func (v *validator) workflowArguments(spec place) {
 		}
 		v.enum(p, name, a.Enum, value)
 	}
-	v.strangers(own.at("parameters"))
+	v.strangers(own)
 	for i, a := range v.r.own.Arguments.Artifacts {
+		a.Optional = a.Optional || len(v.opts.Artifacts[a.Name]) > 0 // given with the submission
 		v.argumentArtifact(own.at("artifacts").item(i), "spec.arguments."+a.Name, a)
 	}
 }
 
-// strangers warns of parameters that are given to a run although nothing in the workflow has their names: most likely they
+// strangers warns of parameters and artifacts that are given to a run although nothing in the workflow has their names: most likely they
 // are misspelt. Argo takes them silently.
 func (v *validator) strangers(p place) {
-	known := map[string]bool{}
+	known, artifacts := map[string]bool{}, map[string]bool{}
 	for _, a := range v.r.spec.Arguments.Parameters {
 		known[a.Name] = true
+	}
+	for _, a := range v.r.spec.Arguments.Artifacts {
+		artifacts[a.Name] = true
 	}
 	for _, start := range []string{firstOf(v.opts.Entrypoint, v.r.spec.Entrypoint), v.r.spec.OnExit} {
 		if src, ok := v.r.local.templates[start]; ok {
 			for _, in := range src.t.Inputs.Parameters {
 				known[in.Name] = true
 			}
+			for _, in := range src.t.Inputs.Artifacts {
+				artifacts[in.Name] = true
+			}
+		}
+	}
+	for _, name := range sortedKeys(v.opts.Artifacts) {
+		switch {
+		case !artifacts[name]:
+			v.late(p.at("artifacts"), "the workflow has no artifact %q%s", name, choose(name, slices.Sorted(maps.Keys(artifacts))))
+		case len(v.opts.Artifacts[name]) > 1:
+			v.refuse(p.at("artifacts"), "%s is given %d times; give it once", name, len(v.opts.Artifacts[name]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.opts.Parameters)) {
 		if !known[name] && !v.mentions(name) {
-			v.late(p, "the workflow has no parameter %q%s", name, choose(name, slices.Sorted(maps.Keys(known))))
+			v.late(p.at("parameters"), "the workflow has no parameter %q%s", name, choose(name, slices.Sorted(maps.Keys(known))))
 		}
 	}
 }
@@ -227,5 +242,6 @@ func (v *validator) startArguments() *Arguments {
 	for name := range v.opts.Parameters {
 		args.Parameters = append(args.Parameters, Parameter{Name: name, Value: new(AnyString)})
 	}
+	args.Artifacts = withLocations(args.Artifacts, v.opts.Artifacts)
 	return &args
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-ml/sluice/internal/argo"
 	"github.com/sluice-ml/sluice/internal/kfp"
+	"github.com/sluice-ml/sluice/internal/program"
 	"github.com/sluice-ml/sluice/internal/store"
 	"github.com/sluice-ml/sluice/internal/submission"
 )
@@ -65,6 +66,10 @@ Exit codes: 0 all are good, 2 some are not.`,
 			if err != nil {
 				return err
 			}
+			artifacts, err := artifactFlags(submit.artifacts)
+			if err != nil {
+				return err
+			}
 			var all []finding
 			bad := 0
 			for i, d := range docs {
@@ -74,7 +79,7 @@ Exit codes: 0 all are good, 2 some are not.`,
 						with = append(with, other)
 					}
 				}
-				found := slices.DeleteFunc(lint(d, with), func(f finding) bool { // others are checked in their turn
+				found := slices.DeleteFunc(lint(d, with, artifacts), func(f finding) bool { // others are checked in their turn
 					return f.File != d.Name && slices.ContainsFunc(docs, func(o store.Document) bool { return o.Name == f.File })
 				})
 				for _, f := range found {
@@ -92,6 +97,7 @@ Exit codes: 0 all are good, 2 some are not.`,
 	fl := c.Flags()
 	fl.StringArrayVarP(&submit.files, "file", "f", nil, "`file` of more documents that the manifests refer to (repeatable)")
 	fl.StringArrayVar(&submit.templates, "templates", nil, "`folder` whose YAML and JSON files are given as with -f")
+	fl.StringArrayVar(&submit.artifacts, "artifact", nil, "an artifact that runs will be given: `name=URI` (repeatable)")
 	fl.BoolVar(&strict, "strict", false, "warnings count as mistakes")
 	return c
 }
@@ -120,11 +126,11 @@ func (a *app) lintDocuments(args []string) ([]store.Document, error) {
 }
 
 // lint checks one document.
-func lint(d store.Document, others []store.Document) []finding {
+func lint(d store.Document, others []store.Document, artifacts map[string][]program.Artifact) []finding {
 	if !argo.IsArgo(d.Data) && kfp.IsIR(d.Data) {
 		p, err := kfp.Load(kfp.Source(d))
 		if err == nil {
-			_, err = p.Compile(kfp.Options{Lint: true})
+			_, err = p.Compile(kfp.Options{Lint: true, Artifacts: artifacts})
 		}
 		return findings(d.Name, err)
 	}
@@ -133,7 +139,7 @@ func lint(d store.Document, others []store.Document) []finding {
 	if err != nil {
 		return findings(d.Name, err)
 	}
-	return findings(d.Name, b.Lint())
+	return findings(d.Name, b.Lint(argo.Options{Artifacts: artifacts}))
 }
 
 // findings turns a front end's errors into findings.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-ml/sluice/internal/program"
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
@@ -96,6 +97,13 @@ func overlay(old, now options) options {
 		out.Parameters = map[string]any{}
 	}
 	maps.Copy(out.Parameters, now.Parameters)
+	if len(now.Artifacts) > 0 {
+		out.Artifacts = maps.Clone(old.Artifacts)
+		if out.Artifacts == nil {
+			out.Artifacts = map[string][]program.Artifact{}
+		}
+		maps.Copy(out.Artifacts, now.Artifacts)
+	}
 	if len(now.Labels) > 0 {
 		out.Labels = maps.Clone(old.Labels)
 		if out.Labels == nil {

@@ -41,6 +41,7 @@ type submitFlags struct {
 	options
 	parameters     []string
 	parameterFiles []string
+	artifacts      []string
 	files          []string
 	templates      []string
 	hooks          []string
@@ -51,6 +52,7 @@ func (s *submitFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringArrayVarP(&s.parameters, "parameter", "p", nil, "give a parameter: `name=value` (repeatable)")
 	f.StringArrayVar(&s.parameterFiles, "parameter-file", nil, "YAML or JSON `file` of parameters; -p goes before it")
+	f.StringArrayVar(&s.artifacts, "artifact", nil, "give an input artifact: `name=URI`, the path of a file or folder, or a description {\"uri\": ..., \"metadata\": ...} (repeatable; several of a name are a list)")
 	f.StringArrayVarP(&s.files, "file", "f", nil, "`file` of more documents that the manifest refers to: templates, ConfigMaps, Secrets (repeatable; - is standard input)")
 	f.StringArrayVar(&s.templates, "templates", nil, "`folder` whose YAML and JSON files are given as with -f")
 	f.StringArrayVar(&s.hooks, "hooks", nil, "`file` or folder of TaskHook documents (default: the folder hooks in $SLUICE_HOME)")
@@ -92,6 +94,9 @@ func (s *submitFlags) settle(a *app) (options, error) {
 		o.Parameters[name] = submission.Given(value)
 	}
 	var err error
+	if o.Artifacts, err = artifactFlags(s.artifacts); err != nil {
+		return o, err
+	}
 	if o.Labels, err = keyValues("--labels", s.labels); err != nil {
 		return o, err
 	}

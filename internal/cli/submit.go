@@ -106,7 +106,8 @@ func (a *app) newRun(m *submission.Manifest, sub store.Submission, opts options,
 		Created: time.Now().UTC(), File: file, Submission: sub, Status: store.Status{Phase: engine.Pending},
 	}
 	start := engine.Start{Run: engine.Run{
-		Name: name, UID: uid, Namespace: m.Namespace, Title: m.Title, Created: run.Created, Parameters: m.Parameters, ArtifactRoot: root,
+		Name: name, UID: uid, Namespace: m.Namespace, Title: m.Title, Created: run.Created, Parameters: m.Parameters, Artifacts: m.Artifacts,
+		ArtifactRoot: root,
 	}}
 	if start.Run.Labels, start.Run.Annotations, err = submission.Labels(m, start.Run); err != nil {
 		return run, start, usageError{fmt.Errorf("%s: %w", file, err)}

@@ -13,8 +13,8 @@ type Options struct {
 	// Parameters are the run's values for the root's inputs. They are checked against the declarations; the program
 	// itself carries the defaults only.
 	Parameters map[string]any
-	// Artifacts names the root artifacts that the run is given.
-	Artifacts map[string]bool
+	// Artifacts are given to the root's input artifacts, as lists. They are checked only, as parameters are.
+	Artifacts map[string][]program.Artifact
 	// Lint leaves out the check that every required input has a value.
 	Lint bool
 }

@@ -78,9 +78,9 @@ func TestCorpusCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			artifacts := map[string]bool{}
+			artifacts := map[string][]program.Artifact{}
 			for n := range p.Spec.Root.InputDefinitions.Artifacts {
-				artifacts[n] = true
+				artifacts[n] = []program.Artifact{{Name: n, URI: "/given/" + n}}
 			}
 			prog, err := p.Compile(Options{Parameters: c.inputs, Artifacts: artifacts})
 			if err != nil {

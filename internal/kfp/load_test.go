@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluice-ml/sluice/internal/program"
 )
 
 // hello is a small pipeline that is right; tests change it.
@@ -278,8 +280,39 @@ func TestOptions(t *testing.T) {
 	if _, err := p.Compile(Options{Lint: true}); err != nil {
 		t.Errorf("lint asks for parameters: %v", err)
 	}
-	if _, err := p.Compile(Options{Parameters: map[string]any{"message": "x"}, Artifacts: map[string]bool{"a": true}}); err == nil {
-		t.Error("an unknown artifact is accepted")
+}
+
+func TestArtifactsOfTheRun(t *testing.T) {
+	p := load(t, change(t, hello, "root:\n  inputDefinitions:\n", `root:
+  inputDefinitions:
+    artifacts:
+      model: {artifactType: {schemaTitle: system.Model, schemaVersion: 0.0.1}}
+      any: {artifactType: {schemaTitle: system.Artifact, schemaVersion: 0.0.1}, isOptional: true}
+      many: {artifactType: {schemaTitle: system.Dataset, schemaVersion: 0.0.1}, isArtifactList: true, isOptional: true}
+`))
+	one := []program.Artifact{{URI: "/x"}}
+	of := func(typ string) []program.Artifact { return []program.Artifact{{URI: "/x", Type: typ}} }
+	for name, c := range map[string]struct {
+		given map[string][]program.Artifact
+		want  string
+	}{
+		"right":     {map[string][]program.Artifact{"model": one, "any": of("system.Model"), "many": {{URI: "/a"}, {URI: "/b"}}}, ""},
+		"none":      {nil, "p.yaml: artifacts.model: the pipeline needs this system.Model; give it, as in --artifact model=URI"},
+		"stranger":  {map[string][]program.Artifact{"model": one, "modle": one}, "artifacts.modle: the pipeline has no input artifact of that name; give only the pipeline's own inputs: any, many, model"},
+		"two":       {map[string][]program.Artifact{"model": {{URI: "/a"}, {URI: "/b"}}}, "artifacts.model: there are 2 of it, and the pipeline takes one"},
+		"type":      {map[string][]program.Artifact{"model": of("system.Dataset")}, "artifacts.model: it is a system.Dataset, and the pipeline takes a system.Model"},
+		"same type": {map[string][]program.Artifact{"model": of("system.Model")}, ""},
+	} {
+		_, err := p.Compile(Options{Parameters: map[string]any{"message": "x"}, Artifacts: c.given})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	if got := p.TypedArtifacts(map[string][]program.Artifact{"model": one})["model"][0].Type; got != "system.Model" {
+		t.Errorf("an artifact without a type gets %q", got)
+	}
+	if one[0].Type != "" {
+		t.Error("the caller's artifact was changed")
 	}
 }
 

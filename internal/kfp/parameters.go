@@ -1,8 +1,12 @@
 package kfp
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sluice-ml/sluice/internal/program"
 )
 
 // checkOptions holds the run's parameters and artifacts against the root's declared inputs.
@@ -44,17 +48,48 @@ func (p *Pipeline) checkOptions(o Options) error {
 			}
 		}
 		for _, n := range sortedKeys(defs.Artifacts) {
-			if !o.Artifacts[n] && !defs.Artifacts[n].IsOptional {
-				probs.add("artifacts."+n, "give the artifact", "the pipeline needs this %s", defs.Artifacts[n].ArtifactType.title())
+			if len(o.Artifacts[n]) == 0 && !defs.Artifacts[n].IsOptional {
+				probs.add("artifacts."+n, "give it, as in --artifact "+n+"=URI", "the pipeline needs this %s", defs.Artifacts[n].ArtifactType.title())
 			}
 		}
 	}
 	for _, n := range sortedKeys(o.Artifacts) {
-		if defs.Artifacts[n] == nil {
+		d := defs.Artifacts[n]
+		if d == nil {
 			probs.add("artifacts."+n, "give only the pipeline's own inputs: "+names(defs.Artifacts), "the pipeline has no input artifact of that name")
+			continue
+		}
+		if len(o.Artifacts[n]) > 1 && !d.IsArtifactList {
+			probs.add("artifacts."+n, "give it once", "there are %d of it, and the pipeline takes one", len(o.Artifacts[n]))
+		}
+		for _, a := range o.Artifacts[n] {
+			if want := d.ArtifactType.title(); a.Type != "" && a.Type != want && want != anyArtifact && want != "" {
+				probs.add("artifacts."+n, "give one of that type", "it is a %s, and the pipeline takes a %s", a.Type, want)
+			}
 		}
 	}
 	return probs.err()
+}
+
+// anyArtifact is the type that takes every other.
+const anyArtifact = "system.Artifact"
+
+// TypedArtifacts gives the artifacts of a run the types that the root declares for them, where they have none.
+func (p *Pipeline) TypedArtifacts(given map[string][]program.Artifact) map[string][]program.Artifact {
+	out := maps.Clone(given)
+	for n, list := range out {
+		d := p.Spec.Root.InputDefinitions.Artifacts[n]
+		if d == nil {
+			continue
+		}
+		out[n] = slices.Clone(list)
+		for i := range list {
+			if list[i].Type == "" {
+				out[n][i].Type = d.ArtifactType.title()
+			}
+		}
+	}
+	return out
 }
 
 func names[V any](m map[string]V) string {

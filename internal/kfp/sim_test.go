@@ -102,9 +102,9 @@ func compileFile(t *testing.T, path string, inputs map[string]any) *program.Prog
 		t.Fatal(err)
 	}
 	p := load(t, string(data))
-	artifacts := map[string]bool{}
+	artifacts := map[string][]program.Artifact{}
 	for n := range p.Spec.Root.InputDefinitions.Artifacts {
-		artifacts[n] = true
+		artifacts[n] = []program.Artifact{{Name: n, URI: "/given/" + n}}
 	}
 	prog, err := p.Compile(Options{Parameters: inputs, Artifacts: artifacts})
 	if err != nil {

@@ -25,7 +25,7 @@ func ArgoSources(docs []store.Document) (argo.Source, []argo.Source) {
 func argoOptions(opts Options) (argo.Options, error) {
 	o := argo.Options{
 		Entrypoint: opts.Entrypoint, ServiceAccount: opts.ServiceAccount, Name: opts.Name, GenerateName: opts.GenerateName,
-		Labels: opts.Labels, Annotations: opts.Annotations, Parameters: map[string]string{},
+		Labels: opts.Labels, Annotations: opts.Annotations, Parameters: map[string]string{}, Artifacts: opts.Artifacts,
 	}
 	for name, v := range opts.Parameters {
 		switch v := v.(type) {
@@ -64,6 +64,7 @@ func compileArgo(docs []store.Document, opts Options) (*Manifest, error) {
 	m := &Manifest{
 		Language: "argo", Program: p, Lang: argoexpr.New(), Namespace: w.Namespace,
 		Name: w.Name, Generate: w.GenerateName, ConfigMaps: b.ConfigMaps, Secrets: b.Secrets,
+		Artifacts: opts.Artifacts,
 	}
 	if opts.Namespace != "" {
 		m.Namespace = opts.Namespace

@@ -24,7 +24,7 @@ func compileKFP(docs []store.Document, opts Options) (*Manifest, error) {
 	for name, v := range opts.Parameters {
 		parameters[name] = Typed(v, types[name])
 	}
-	prog, err := p.Compile(kfp.Options{Parameters: parameters})
+	prog, err := p.Compile(kfp.Options{Parameters: parameters, Artifacts: opts.Artifacts})
 	if err != nil {
 		return nil, Refusal{Err: err}
 	}
@@ -43,7 +43,7 @@ func compileKFP(docs []store.Document, opts Options) (*Manifest, error) {
 	}
 	m := &Manifest{
 		Language: "kfp", Program: prog, Lang: kfpexpr.New(), Namespace: opts.Namespace, Title: p.Title(),
-		Name: opts.Name, Generate: opts.GenerateName, Parameters: parameters, ConfigMaps: configMaps, Secrets: secrets,
+		Name: opts.Name, Generate: opts.GenerateName, Parameters: parameters, Artifacts: p.TypedArtifacts(opts.Artifacts), ConfigMaps: configMaps, Secrets: secrets,
 	}
 	if m.Generate == "" {
 		m.Generate = prog.Name + "-"

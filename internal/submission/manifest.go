@@ -22,8 +22,9 @@ type Manifest struct {
 	Name, Generate string
 	Namespace      string
 	Title          string
-	// Parameters are what the run starts with.
+	// Parameters and Artifacts are what the run starts with.
 	Parameters map[string]any
+	Artifacts  map[string][]program.Artifact
 	// Project gives the run in the form of its own tools.
 	Project func(*engine.State) (any, error)
 
