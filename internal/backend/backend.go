@@ -20,13 +20,17 @@ type Backend interface {
 // byKind sends containers and scripts to one backend, every other kind of task to another.
 type byKind struct{ containers, others Backend }
 
-// ByKind gives a backend that carries out containers and scripts with one backend, and every other kind of task with
-// another. It closes both.
+// ByKind gives a backend that carries out containers and scripts with one backend, and what else that one says it handles,
+// and every other kind of task with another. It closes both.
 func ByKind(containers, others Backend) Backend { return byKind{containers, others} }
 
 func (r byKind) Start(ctx context.Context, run engine.Run, cmd engine.StartTask) error {
-	switch cmd.Body.Kind {
-	case program.Containers, program.Script:
+	kind := cmd.Body.Kind
+	mine := kind == program.Containers || kind == program.Script
+	if h, ok := r.containers.(interface{ Handles(program.Kind) bool }); ok {
+		mine = h.Handles(kind)
+	}
+	if mine {
 		return r.containers.Start(ctx, run, cmd)
 	}
 	return r.others.Start(ctx, run, cmd)
@@ -39,6 +43,17 @@ func (r byKind) Stop(ctx context.Context, run engine.Run, cmd engine.StopTask) e
 
 func (r byKind) Forget(ctx context.Context, run engine.Run, path string) error {
 	return errors.Join(r.containers.Forget(ctx, run, path), r.others.Forget(ctx, run, path))
+}
+
+// Settled tells both that an attempt's end is recorded, see the runner's Settler.
+func (r byKind) Settled(run engine.Run, path string) {
+	for _, b := range []Backend{r.containers, r.others} {
+		if s, ok := b.(interface {
+			Settled(run engine.Run, path string)
+		}); ok {
+			s.Settled(run, path)
+		}
+	}
 }
 
 func (r byKind) Close() error { return errors.Join(r.containers.Close(), r.others.Close()) }

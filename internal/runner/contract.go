@@ -63,3 +63,10 @@ type Journal interface {
 type Forgetter interface {
 	Forget(ctx context.Context, run engine.Run, path string) error
 }
+
+// Settler is a [Backend] that keeps what an attempt left until it is told that it need not. The runner calls Settled once
+// the attempt's end is in the journal, and again for every attempt that has ended when it takes up a run; it must return
+// quickly, and to settle what is not there does nothing.
+type Settler interface {
+	Settled(run engine.Run, path string)
+}

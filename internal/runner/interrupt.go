@@ -108,6 +108,7 @@ func (a *Active) settle(ctx context.Context) {
 		case <-a.box.ready:
 		}
 		items, _ := a.box.take(1 << 20)
+		a.settled(items)
 		for _, it := range items {
 			if it.event.Finished != nil {
 				delete(a.open, openTask{it.event.Finished.Node})

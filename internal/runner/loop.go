@@ -104,6 +104,7 @@ func (a *Active) Run(ctx context.Context) (End, error) {
 	for n := range a.state.Nodes() {
 		all = append(all, n.ID)
 	}
+	a.settleEnded()
 	commands := a.job.Machine.Outstanding(a.state)
 	for _, c := range commands {
 		a.begin(c)
@@ -183,6 +184,7 @@ func (a *Active) handle(ctx context.Context, items []item, carry func([]engine.C
 	if err != nil {
 		return err
 	}
+	a.settled(items)
 	carry(commands)
 	a.saveSnapshot(ctx)
 	if changed := a.state.TakeChanged(); len(changed) > 0 {
