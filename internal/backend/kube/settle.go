@@ -1,0 +1,184 @@
+package kube
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/sluice-ml/sluice/internal/backend/kube/pod"
+	"github.com/sluice-ml/sluice/internal/engine"
+)
+
+// settleWorkers is how many pods are let go at the same time.
+const settleWorkers = 8
+
+// settles are the pods that are to be let go.
+type settles struct {
+	queue workqueue.TypedRateLimitingInterface[reference]
+}
+
+func newSettles() settles {
+	return settles{workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[reference](firstPause, longestPause))}
+}
+
+func (s settles) close() { s.queue.ShutDown() }
+
+// settleAll lets pods go until the backend is closed. What is left then is settled by the next backend.
+func (b *Backend) settleAll() {
+	for {
+		ref, closed := b.settles.queue.Get()
+		if closed {
+			return
+		}
+		ctx, cancel := context.WithTimeout(b.ctx, callTimeout)
+		err := b.release(ctx, ref)
+		cancel()
+		switch {
+		case err == nil:
+			b.settles.queue.Forget(ref)
+		case passing(err):
+			b.settles.queue.AddRateLimited(ref)
+		case b.ctx.Err() == nil:
+			b.settles.queue.Forget(ref)
+			b.cfg.Log.Warn("a pod keeps its finalizer and cannot be deleted", "pod", ref.name, "namespace", ref.namespace, "error", err)
+		}
+		b.settles.queue.Done(ref)
+	}
+}
+
+// Settled says that an attempt's end is recorded, or wanted no more: its pod need not be kept. It returns at once.
+func (b *Backend) Settled(run engine.Run, path string) {
+	id := key{run.UID, path}
+	refs := b.leave(id)
+	for _, p := range b.pods.of(id) {
+		if p.Namespace == run.Namespace {
+			refs[p.UID] = referenceOf(p)
+		}
+	}
+	for _, ref := range refs {
+		b.settles.queue.Add(ref)
+	}
+}
+
+// leave stops following an attempt and gives its pod.
+func (b *Backend) leave(id key) map[types.UID]reference {
+	refs := map[types.UID]reference{}
+	b.mu.Lock()
+	a := b.attempts[id]
+	delete(b.attempts, id)
+	if o := b.objects[id]; o != nil {
+		o.cancel(errClosed)
+		delete(b.objects, id)
+	}
+	b.mu.Unlock()
+	if a == nil {
+		return refs
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ending = true // nothing is told of it any more
+	a.wake()
+	if a.pod.uid != "" {
+		refs[a.pod.uid] = a.pod
+		b.unlink(a.pod.uid)
+	}
+	return refs
+}
+
+// drop forgets an attempt that never began.
+func (b *Backend) drop(a *attempt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.attempts[a.id] == a {
+		delete(b.attempts, a.id)
+	}
+}
+
+func (b *Backend) unlink(uid types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.byPod, uid)
+}
+
+// Forget removes an attempt's pod, so that a later Start of the same path makes another.
+func (b *Backend) Forget(ctx context.Context, run engine.Run, path string) error {
+	if err := b.pods.synced(ctx); err != nil {
+		return err
+	}
+	id := key{run.UID, path}
+	refs := b.leave(id)
+	for _, p := range b.pods.of(id) {
+		if p.Namespace == run.Namespace {
+			refs[p.UID] = referenceOf(p)
+		}
+	}
+	b.mu.Lock()
+	b.forgotten[id] = "" // a pod that was let go is not known here
+	for uid := range refs {
+		b.forgotten[id] = uid
+	}
+	b.mu.Unlock()
+	for _, ref := range refs {
+		if err := b.persist("remove a pod", ref.name, func(ctx context.Context) error { return b.erase(ctx, ref) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release lets go of all pods of a run and stops following its attempts: for a run that has ended or is deleted, whose
+// pods nobody will ask about.
+func (b *Backend) Release(runUID string) {
+	b.mu.Lock()
+	var ids []key
+	for id := range b.attempts {
+		if id.run == runUID {
+			ids = append(ids, id)
+		}
+	}
+	for id := range b.objects {
+		if id.run == runUID {
+			ids = append(ids, id)
+		}
+	}
+	for id := range b.forgotten {
+		if id.run == runUID {
+			delete(b.forgotten, id)
+		}
+	}
+	b.mu.Unlock()
+	refs := map[types.UID]reference{}
+	for _, id := range ids {
+		for uid, ref := range b.leave(id) {
+			refs[uid] = ref
+		}
+	}
+	label := pod.LabelValue(runUID)
+	b.releaseAll(refs, func(p *corev1.Pod) bool { return p.Labels[pod.RunLabel] == label })
+}
+
+// ReleaseUnknown lets go of all pods whose run is not known, by its UID: what is left of runs that were deleted while
+// no controller looked.
+func (b *Backend) ReleaseUnknown(ctx context.Context, known func(runUID string) bool) error {
+	if err := b.pods.synced(ctx); err != nil {
+		return err
+	}
+	b.releaseAll(nil, func(p *corev1.Pod) bool {
+		id, ok := keyOf(p)
+		return ok && !known(id.run)
+	})
+	return nil
+}
+
+func (b *Backend) releaseAll(refs map[types.UID]reference, which func(*corev1.Pod) bool) {
+	for _, p := range b.pods.all() {
+		if _, there := refs[p.UID]; !there && which(p) {
+			b.settles.queue.Add(referenceOf(p))
+		}
+	}
+	for _, ref := range refs {
+		b.settles.queue.Add(ref)
+	}
+}
