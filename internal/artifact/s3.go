@@ -26,6 +26,7 @@ const partSize = 32 << 20
 type s3Store struct {
 	block  s3Block
 	client *minio.Client
+	ca     string // PEM; empty is the system's
 }
 
 type s3Block struct {
@@ -58,7 +59,11 @@ func openS3(body program.JSON, opts Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := s3Transport(block, opts)
+	ca, err := block.CA.read(opts, "caSecret")
+	if err != nil {
+		return nil, err
+	}
+	transport, err := s3Transport(block, ca, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +78,7 @@ func openS3(body program.JSON, opts Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s3Store{block: block, client: client}, nil
+	return s3Store{block: block, client: client, ca: ca}, nil
 }
 
 // s3Credentials are those of the block's secrets; without them those of the surroundings: the AWS variables, a shared
@@ -114,7 +119,7 @@ func s3Credentials(block s3Block, opts Options) (*credentials.Credentials, error
 	})
 }
 
-func s3Transport(block s3Block, opts Options) (http.RoundTripper, error) {
+func s3Transport(block s3Block, ca string, opts Options) (http.RoundTripper, error) {
 	if opts.Client != nil && opts.Client.Transport != nil {
 		return opts.Client.Transport, nil
 	}
@@ -122,9 +127,8 @@ func s3Transport(block s3Block, opts Options) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	ca, err := block.CA.read(opts, "caSecret")
-	if err != nil || ca == "" {
-		return transport, err
+	if ca == "" {
+		return transport, nil
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(ca)) {
@@ -199,16 +203,18 @@ func (s s3Store) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 }
 
 func (s s3Store) Put(ctx context.Context, key string, r io.Reader, size int64) error {
-	if s.block.CreateBucket != nil {
-		if err := s.createBucket(ctx); err != nil {
-			return err
-		}
+	if err := s.ready(ctx); err != nil {
+		return err
 	}
 	_, err := s.client.PutObject(ctx, s.block.Bucket, s.object(key), r, size, minio.PutObjectOptions{PartSize: partSize})
 	return err
 }
 
-func (s s3Store) createBucket(ctx context.Context) error {
+// ready makes the bucket where the block asks for it.
+func (s s3Store) ready(ctx context.Context) error {
+	if s.block.CreateBucket == nil {
+		return nil
+	}
 	exists, err := s.client.BucketExists(ctx, s.block.Bucket)
 	if err != nil || exists {
 		return err

@@ -1,25 +1,22 @@
 package artifact
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-ml/sluice/internal/artifact/artifacttest"
 	"github.com/sluice-ml/sluice/internal/program"
 )
 
@@ -160,100 +157,8 @@ func TestFolderStore(t *testing.T) {
 	testStore(t, block(t, "folder", map[string]any{"path": filepath.Join(t.TempDir(), "deep", "x")}), Options{}, true)
 }
 
-// objects is a server that keeps what it is given: plain HTTP, and as much of S3 as stores use.
-type objects struct {
-	mu      sync.Mutex
-	data    map[string][]byte
-	uploads map[string]map[string][]byte
-	seen    []http.Header
-}
-
-func newObjects() *objects {
-	return &objects{data: map[string][]byte{}, uploads: map[string]map[string][]byte{}}
-}
-
-func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.seen = append(o.seen, r.Header.Clone())
-	query := r.URL.Query()
-	switch {
-	case r.Method == http.MethodGet && query.Get("list-type") == "2":
-		o.list(w, r)
-	case r.Method == http.MethodGet && query.Has("location"):
-		fmt.Fprint(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">us-east-1</LocationConstraint>`)
-	case r.Method == http.MethodPost && query.Has("uploads"):
-		o.uploads["u"] = map[string][]byte{}
-		fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>`)
-	case r.Method == http.MethodPost && query.Has("uploadId"):
-		var whole []byte
-		for i := 1; o.uploads["u"][fmt.Sprint(i)] != nil; i++ {
-			whole = append(whole, o.uploads["u"][fmt.Sprint(i)]...)
-		}
-		o.data[r.URL.Path] = whole
-		fmt.Fprint(w, `<CompleteMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><ETag>"e"</ETag></CompleteMultipartUploadResult>`)
-	case r.Method == http.MethodPut:
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
-			body = unchunk(body)
-		}
-		w.Header().Set("ETag", `"e"`)
-		if query.Has("partNumber") {
-			o.uploads["u"][query.Get("partNumber")] = append([]byte{}, body...)
-			return
-		}
-		o.data[r.URL.Path] = body
-	case r.Method == http.MethodDelete:
-		delete(o.data, r.URL.Path)
-		w.WriteHeader(http.StatusNoContent)
-	default:
-		body, there := o.data[r.URL.Path]
-		if !there {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		w.Header().Set("ETag", `"e"`)
-		w.Header().Set("Last-Modified", "Mon, 02 Jan 2006 15:04:05 GMT")
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		if r.Method == http.MethodGet {
-			_, _ = w.Write(body)
-		}
-	}
-}
-
-func (o *objects) list(w http.ResponseWriter, r *http.Request) {
-	prefix := strings.TrimSuffix(r.URL.Path, "/") + "/" + r.URL.Query().Get("prefix")
-	fmt.Fprint(w, `<ListBucketResult><IsTruncated>false</IsTruncated>`)
-	for _, name := range slices.Sorted(maps.Keys(o.data)) {
-		if strings.HasPrefix(name, prefix) {
-			key := strings.TrimPrefix(name, strings.TrimSuffix(r.URL.Path, "/")+"/")
-			fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>%d</Size><LastModified>2006-01-02T15:04:05Z</LastModified></Contents>`, key, len(o.data[name]))
-		}
-	}
-	fmt.Fprint(w, `</ListBucketResult>`)
-}
-
-// unchunk takes the bytes out of a body in S3's signed chunks: "size;signature\r\nbytes\r\n" each.
-func unchunk(body []byte) []byte {
-	var out []byte
-	for len(body) > 0 {
-		line, rest, _ := bytes.Cut(body, []byte("\r\n"))
-		var size int
-		if _, err := fmt.Sscanf(string(line), "%x", &size); err != nil || size == 0 {
-			break
-		}
-		out = append(out, rest[:size]...)
-		body = rest[size+2:]
-	}
-	return out
-}
-
 func TestHTTPStore(t *testing.T) {
-	o := newObjects()
+	o := artifacttest.NewObjects()
 	server := httptest.NewServer(o)
 	defer server.Close()
 	opts := Options{Secrets: func(name, key string) (string, error) { return name + "." + key, nil }}
@@ -263,7 +168,7 @@ func TestHTTPStore(t *testing.T) {
 			"usernameSecret": map[string]any{"name": "s", "key": "user"}, "passwordSecret": map[string]any{"name": "s", "key": "pass"},
 		}},
 	}), opts, false)
-	for _, h := range o.seen {
+	for _, h := range o.Seen() {
 		if h.Get("X-Test") != "yes" || h.Get("Authorization") != "Basic cy51c2VyOnMucGFzcw==" {
 			t.Fatalf("headers: %v", h)
 		}
@@ -310,7 +215,7 @@ func TestOAuth2(t *testing.T) {
 }
 
 func TestS3Store(t *testing.T) {
-	server := httptest.NewServer(newObjects())
+	server := httptest.NewServer(artifacttest.NewObjects())
 	defer server.Close()
 	opts := Options{Secrets: func(name, key string) (string, error) { return "secret" + key, nil }}
 	testStore(t, block(t, "s3", map[string]any{

@@ -21,12 +21,13 @@ type sources struct {
 	// mounts are inputs that are mounted at their path instead of being copied: they are the task's own, so it may
 	// write to them.
 	mounts map[int]int
+	pod    *pod
 	close  func()
 }
 
-func openSources(dir *os.Root, task spec.Spec) (*sources, error) {
+func openSources(dir *os.Root, task spec.Spec, p *pod) (*sources, error) {
 	inputs := task.Inputs
-	s := &sources{inputs: inputs, folders: make([]*os.Root, len(inputs)), names: make([]string, len(inputs)), mounts: map[int]int{}}
+	s := &sources{inputs: inputs, pod: p, folders: make([]*os.Root, len(inputs)), names: make([]string, len(inputs)), mounts: map[int]int{}}
 	var opened []*os.Root
 	s.close = func() {
 		for _, root := range opened {
@@ -35,7 +36,7 @@ func openSources(dir *os.Root, task spec.Spec) (*sources, error) {
 	}
 	for i, in := range inputs {
 		switch {
-		case in.Data != nil:
+		case in.Data != nil, in.From == "": // a pod's comes from the task endpoint
 		case filepath.IsAbs(in.From):
 			// The bytes may be elsewhere behind a link; a root does not follow links out of itself.
 			from, err := filepath.EvalSymlinks(in.From)
@@ -88,6 +89,10 @@ func (s *sources) put(i int, owner *account) error {
 	}
 	if in.Data != nil {
 		if err := os.WriteFile(in.Path, []byte(*in.Data), 0o666); err != nil {
+			return err
+		}
+	} else if in.From == "" {
+		if err := s.pod.fetch(i, in.Path); err != nil {
 			return err
 		}
 	} else if filepath.IsAbs(in.From) {

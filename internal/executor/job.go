@@ -28,7 +28,7 @@ type job struct {
 
 // fresh runs a task from its start to its end.
 func (j *job) fresh() spec.Result {
-	sources, err := openSources(j.dir, j.task)
+	sources, err := openSources(j.dir, j.task, j.pod)
 	if err != nil {
 		return broken(err.Error(), false)
 	}
@@ -54,7 +54,9 @@ func (j *job) fresh() spec.Result {
 			return broken(fmt.Sprintf("make folder for the task: %v", err), false)
 		}
 	}
-	if err := sources.place(j.owner()); err != nil {
+	if err := sources.place(j.owner()); j.pod.stoppedEarly() {
+		return j.pod.notStarted("it was stopped while its inputs were fetched", true)
+	} else if err != nil {
 		return broken(err.Error(), false)
 	}
 	end := j.runContainers(logs)

@@ -121,6 +121,11 @@ func (j *job) find(i int, a spec.Artifact, reported []program.Artifact) (spec.Fo
 	if len(reported) > 0 {
 		return j.findReported(staged, a, reported)
 	}
+	if j.pod != nil {
+		saved, err := j.pod.save(a.Name, "", "", a.Path)
+		found.Saved = []spec.Saved{saved}
+		return found, err
+	}
 	if err := j.stage(a.Path, staged); err != nil {
 		return found, err
 	}
@@ -139,6 +144,14 @@ func (j *job) findReported(staged string, a spec.Artifact, reported []program.Ar
 		}
 		if from == "" && k == 0 {
 			from = a.Path
+		}
+		if j.pod != nil {
+			saved, err := j.pod.saveReported(a.Name, r, from)
+			if err != nil {
+				return found, err
+			}
+			found.Saved = append(found.Saved, saved)
+			continue
 		}
 		item := fmt.Sprintf("%s-%d", staged, k)
 		if from == "" {
@@ -164,16 +177,25 @@ func present(name string) string {
 	return name
 }
 
-// stage copies a file or folder of the task's view into the task folder.
-func (j *job) stage(from, to string) error {
+// resolve follows links to a file or folder.
+func resolve(from string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(from)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if info, err := os.Stat(resolved); err != nil {
-		return err
+		return "", err
 	} else if !info.Mode().IsRegular() && !info.IsDir() {
-		return fmt.Errorf("%s is neither a file nor a folder", from)
+		return "", fmt.Errorf("%s is neither a file nor a folder", from)
+	}
+	return resolved, nil
+}
+
+// stage copies a file or folder of the task's view into the task folder.
+func (j *job) stage(from, to string) error {
+	resolved, err := resolve(from)
+	if err != nil {
+		return err
 	}
 	if err := j.dir.MkdirAll(spec.StagedOut, 0o700); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/sluice-ml/sluice/internal/executor/client"
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
@@ -47,6 +48,9 @@ type pod struct {
 	stderr  io.Writer
 	signals chan os.Signal
 	over    bool // its command was ended because nothing needed it any more
+	// endpoint is nil where the task has nothing to do with it.
+	endpoint *client.Client
+	ends     ends
 }
 
 // Pod does what the environment of a container of a task pod asks for. It gives the container's exit code: the command's
@@ -117,15 +121,13 @@ func (p *pod) read(command []string) error {
 	}
 	p.spec.Task.Containers[0].Inherit = true
 	p.spec.Task.Launched = true
-	return nil
+	return p.connect()
 }
 
 // result does the task.
 func (p *pod) result() spec.Result {
 	if why, stopped := p.await(); why != "" {
-		result := p.notStarted(why)
-		result.Stopped = stopped
-		return result
+		return p.notStarted(why, stopped)
 	}
 	result, err := p.work()
 	if err != nil {
@@ -244,6 +246,7 @@ func (g *group) podSignal(s os.Signal) {
 		g.sendAll(syscall.SIGKILL)
 	default:
 		g.stopped = true
+		g.job.pod.ends.stopped()
 		g.sendAll(number)
 		g.kill.Reset(g.job.grace())
 	}

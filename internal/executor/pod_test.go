@@ -377,6 +377,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 	cmd := exec.Command(to, "executor", "pod")
+	cmd.Env = append(os.Environ(), placesEnv+"="+t.TempDir())
 	if said, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 65 {
 		t.Errorf("the copy said %q", said)
 	}

@@ -116,10 +116,10 @@ func (p *pod) await() (why string, stopped bool) {
 }
 
 // notStarted is the result of a container that never ran its command.
-func (p *pod) notStarted(why string) spec.Result {
+func (p *pod) notStarted(why string, stopped bool) spec.Result {
 	c := spec.ContainerResult{Name: p.name}
 	notStarted(&c, why)
-	result := ending{Containers: []spec.ContainerResult{c}}.result(p.spec.Task)
+	result := ending{Stopped: stopped, Containers: []spec.ContainerResult{c}}.result(p.spec.Task)
 	result.Finished = c.Finished
 	return result
 }

@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,8 +62,20 @@ func (p *pod) fit(r *spec.Result) (spec.Report, error) {
 		*r = short
 		return spec.Report{Result: r}, nil
 	}
-	p.fail(r, reason+", and the task has no endpoint to send it to")
-	return spec.Report{Result: r}, nil
+	if p.endpoint == nil {
+		p.fail(r, reason+", and the task has no endpoint to send it to")
+		return spec.Report{Result: r}, nil
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return spec.Report{}, fmt.Errorf("encode the result: %w", err)
+	}
+	if err := p.handIn(data); err != nil {
+		p.fail(r, reason+": "+err.Error())
+		return spec.Report{Result: r}, nil
+	}
+	sum := sha256.Sum256(data)
+	return spec.Report{Stored: true, Digest: hex.EncodeToString(sum[:])}, nil
 }
 
 // fail makes an Error of a result whose outputs cannot be handed on. What failed before is what people want to hear of.

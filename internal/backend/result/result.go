@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"strings"
 
 	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -184,14 +183,12 @@ func (o Options) reported(base program.Artifact, found spec.Found, reported []pr
 // the store (KFP's dsl.get_uri), its bytes are stored as any output's; elsewhere the component has put them itself.
 func chosen(a, given program.Artifact, uri string) program.Artifact {
 	a.URI, a.Store, a.Digest, a.Size = uri, nil, "", 0
-	own := strings.HasPrefix(uri, strings.TrimSuffix(given.URI, path.Base(given.URI))) && !strings.Contains(uri, "..")
-	if !own || given.URI == "" {
+	block, own := artifact.Beside(given, uri)
+	if !own {
 		a.Archive = ""
 		return a
 	}
-	if block, err := artifact.BlockOf(uri); err == nil {
-		a.Store = block
-	}
+	a.Store = block
 	return a
 }
 

@@ -1,5 +1,7 @@
 package spec
 
+import "time"
+
 // What a pod's containers are given, besides what their image and template say.
 const (
 	// PodEnv holds a [Pod] as JSON; PodFileEnv the path of a file with it, where it is too long for a variable.
@@ -16,6 +18,8 @@ const (
 	TokenAudience = "sluice.dev/task-endpoint"
 	// MaxTermination bounds a result in a termination message, in bytes; a larger one goes to the endpoint.
 	MaxTermination = 2 << 10
+	// HandIn is how much longer than its command, told to end, a container may take: for its outputs and its report.
+	HandIn = 10 * time.Second
 	// TerminationLog is where a container leaves its termination message: Kubernetes' own default.
 	TerminationLog = "/dev/termination-log"
 )
