@@ -92,7 +92,7 @@ func (l *Locks) Acquire(ctx context.Context, run engine.Run, p *program.Program,
 	sizes := make([]int, len(cmd.Locks))
 	for i, lock := range cmd.Locks {
 		var err error
-		if names[i], sizes[i], err = resolve(run, p, lock); err != nil {
+		if names[i], sizes[i], err = Resolve(run, p, lock); err != nil {
 			l.sink.Tell(run.UID, engine.Event{Acquired: &engine.Acquired{Node: cmd.Node, Failure: err.Error()}})
 			return
 		}
@@ -114,8 +114,8 @@ func (l *Locks) Acquire(ctx context.Context, run engine.Run, p *program.Program,
 	l.kick()
 }
 
-// resolve names a lock and gives its size.
-func resolve(run engine.Run, p *program.Program, lock program.Lock) (string, int, error) {
+// Resolve names a lock for a [Ledger] and gives its size.
+func Resolve(run engine.Run, p *program.Program, lock program.Lock) (string, int, error) {
 	namespace := lock.Namespace
 	if namespace == "" {
 		namespace = run.Namespace
