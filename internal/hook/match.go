@@ -22,6 +22,8 @@ import (
 // share their parts are walked once for each place), or more text than ten bytes a unit of maxConditionSize.
 const (
 	maxConditionBytes = 4096
+	// maxConditionNest bounds what stands in what: to check types takes the third power of it, a minute for 200.
+	maxConditionNest  = 40
 	maxConditionCost  = 100_000
 	maxConditionParts = 20_000
 	maxConditionDepth = 64
@@ -88,6 +90,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.CrossTypeNumericComparisons(true),
 		ext.Strings(),
 		cel.RegexProgramSizeLimit(maxPatternSize),
+		cel.ParserRecursionLimit(maxConditionNest),
 	)
 })
 
