@@ -17,8 +17,8 @@ type Violation struct {
 
 func (v Violation) String() string { return v.Field + " " + v.Rule }
 
-// Check lists what of a pod breaks the Pod Security Standard "restricted" (as of Kubernetes 1.37), in the order of the
-// fields; nothing for a pod that passes. Windows pods are not known here.
+// Check lists what of a pod breaks the Pod Security Standard "restricted" (as of Kubernetes 1.34: later ones allow more), in
+// the order of the fields; nothing for a pod that passes. What is relaxed for Windows and user namespaces is not.
 func Check(pod *corev1.Pod) []Violation {
 	v := &violations{}
 	s := &pod.Spec
@@ -52,8 +52,8 @@ func eachContainer(s *corev1.PodSpec, visit func(field string, c *corev1.Contain
 type violations struct{ found []Violation }
 
 func (v *violations) add(broken bool, field, rule string, args ...any) {
-	if broken {
-		v.found = append(v.found, Violation{Field: field, Rule: fmt.Sprintf(rule, args...)})
+	if one := (Violation{Field: field, Rule: fmt.Sprintf(rule, args...)}); broken && !slices.Contains(v.found, one) {
+		v.found = append(v.found, one)
 	}
 }
 

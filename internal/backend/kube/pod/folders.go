@@ -20,6 +20,8 @@ type folders struct {
 	mounts []string
 	// make are the folders that the executor makes before the command starts.
 	make []string
+	// before are the paths of inputs that have to be there before the container is.
+	before []string
 }
 
 // systemFolders may never be hidden, with what is in them; homes and the like only as they are.
@@ -39,28 +41,33 @@ func within(p, folder string) bool {
 // plan decides for one container. KFP's tasks find the folders of their outputs made.
 func (b *builder) plan(c *corev1.Container, task *spec.Spec) folders {
 	var f folders
-	typed, wanted := wantedFolders(b.cmd.Outputs, task)
+	var wanted map[string]want
+	if c.Name == b.main {
+		wanted = b.wantedFolders(task)
+	}
 	root := asksForRoot(&b.pod.Spec, c) && !readOnly(c)
 	var mounts []string
 	for _, folder := range sortedKeys(wanted) {
-		place, ours := folder, false
-		if folder == "/tmp" || strings.HasPrefix(folder, "/tmp/") {
-			place, ours = "/tmp", true
-		}
+		typed := wanted[folder].typed
 		writable, mounted := authors(c, folder)
+		place := outerFolder(folder)
 		switch {
 		case mounted:
-			if writable && typed[folder] {
+			if writable && typed {
 				f.make = append(f.make, folder)
 			}
 		case folder == spec.PodDir: // an emptyDir, too
+		case root && wanted[folder].output: // it can be made there, as what it will be
 		case within(folder, spec.PodDir), root:
 			f.make = append(f.make, folder)
-		case ours || !b.hides(c, folder, task):
+		case place == "/tmp" || !b.hides(c, place, task):
 			mounts = append(mounts, place)
 			f.make = append(f.make, folder)
-		case typed[folder]:
-			f.make = append(f.make, folder)
+		default:
+			if typed {
+				f.make = append(f.make, folder)
+			}
+			f.before = append(f.before, inputsIn(folder, task)...)
 		}
 	}
 	if _, mounted := authors(c, "/tmp"); readOnly(c) && !mounted {
@@ -73,39 +80,67 @@ func (b *builder) plan(c *corev1.Container, task *spec.Spec) folders {
 		}
 	}
 	// An emptyDir is there already.
-	f.make = slices.DeleteFunc(f.make, func(folder string) bool { return slices.Contains(f.mounts, folder) })
+	f.make = slices.DeleteFunc(f.make, func(folder string) bool { return folder == "/" || slices.Contains(f.mounts, folder) })
 	return f
 }
 
-// wantedFolders are the folders of all that the task is given or leaves; typed are those of KFP's outputs.
-func wantedFolders(outputs program.Outputs, task *spec.Spec) (typed, wanted map[string]bool) {
-	typed, wanted = map[string]bool{}, map[string]bool{}
-	want := func(file string, isTyped bool) {
-		if !path.IsAbs(file) {
-			return
-		}
-		folder := path.Dir(path.Clean(file))
-		if path.Clean(file) == "/tmp" {
-			folder = "/tmp" // which is a folder whatever the task does
-		}
-		wanted[folder] = true
-		if isTyped {
-			typed[folder] = true
-		}
-	}
-	want(task.ExecutorOutput, true)
-	for _, o := range outputs.Parameters {
-		want(o.Path, o.Type != program.Any)
-	}
-	for _, o := range outputs.Artifacts {
-		for _, file := range []string{o.Path, o.KeyFrom, o.MetadataFrom} {
-			want(file, o.Type != "")
-		}
-	}
+// inputsIn lists the inputs right in a folder that can be mounted: not what would hide all of the system or of a home.
+func inputsIn(folder string, task *spec.Spec) []string {
+	var out []string
 	for _, in := range task.Inputs {
-		want(in.Path, false)
+		p := path.Clean(in.Path)
+		if path.IsAbs(p) && path.Dir(p) == folder && !slices.Contains(usedFolders(), p) && !slices.Contains(systemFolders(), p) {
+			out = append(out, in.Path)
+		}
 	}
-	return typed, wanted
+	return out
+}
+
+// outerFolder is where to mount an emptyDir that a folder is to be in: for what is temporary and for KFP's paths, which
+// are made of URIs, the top folder, else the folder itself.
+func outerFolder(folder string) string {
+	top, _, _ := strings.Cut(folder[1:], "/")
+	if slices.Contains([]string{"tmp", "s3", "minio", "gcs", "oci"}, top) {
+		return "/" + top
+	}
+	return folder
+}
+
+// want is why a folder is wanted.
+type want struct {
+	typed  bool // it is for outputs of KFP's
+	output bool // it is itself an output
+}
+
+// wantedFolders are the folders of all that the task is given or leaves.
+func (b *builder) wantedFolders(task *spec.Spec) map[string]want {
+	wanted := map[string]want{}
+	around := func(file string, typed bool) {
+		if path.IsAbs(file) {
+			folder := path.Dir(path.Clean(file))
+			wanted[folder] = want{typed: typed || wanted[folder].typed}
+		}
+	}
+	around(task.ExecutorOutput, true)
+	for _, o := range b.cmd.Outputs.Parameters {
+		around(o.Path, o.Type != program.Any)
+	}
+	inputs := map[string]bool{}
+	for _, in := range task.Inputs {
+		inputs[path.Clean(in.Path)] = true
+		around(in.Path, false)
+	}
+	for _, o := range b.cmd.Outputs.Artifacts {
+		for _, file := range []string{o.Path, o.KeyFrom, o.MetadataFrom} {
+			around(file, o.Type != "")
+		}
+		// What lies at the top can only be written by who is not root if it is a folder, and there: "/" cannot be hidden.
+		p := path.Clean(o.Path)
+		if _, other := wanted[p]; !other && path.IsAbs(p) && path.Dir(p) == "/" && p != "/" && !inputs[p] {
+			wanted[p] = want{output: true}
+		}
+	}
+	return wanted
 }
 
 // authors says whether a mount of the author has a folder, and may be written to.

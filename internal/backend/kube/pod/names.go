@@ -35,7 +35,7 @@ const (
 	InitContainer = "sluice-init"
 
 	sharedVolume = "sluice"
-	tokenVolume  = "sluice-token"
+	tokenVolume  = "sluice-token" //nolint:gosec // a name
 	specVolume   = "sluice-spec"
 	tempVolume   = "sluice-tmp"
 	folderVolume = "sluice-folder-" // and a number

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,9 +129,7 @@ func (b *builder) metadata() {
 	for _, labels := range []map[string]string{b.cmd.Labels, b.cfg.Labels, {
 		WorkflowLabel: LabelValue(b.run.Name), CompletedLabel: "false", RunLabel: LabelValue(b.run.UID),
 	}} {
-		for k, v := range labels {
-			m.Labels[k] = v
-		}
+		maps.Copy(m.Labels, labels)
 	}
 	if b.cfg.Instance != "" {
 		m.Labels[InstanceLabel] = LabelValue(b.cfg.Instance)
@@ -140,9 +139,7 @@ func (b *builder) metadata() {
 		NodeNameAnnotation: b.cmd.Path, NodeIDAnnotation: program.NodeID(b.run.Name, b.cmd.Path),
 		IdentityAnnotation: Identity(b.run.UID, b.cmd.Path),
 	}} {
-		for k, v := range annotations {
-			m.Annotations[k] = v
-		}
+		maps.Copy(m.Annotations, annotations)
 	}
 	yes := true
 	m.OwnerReferences = []metav1.OwnerReference{{

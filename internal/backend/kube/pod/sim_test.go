@@ -40,9 +40,9 @@ func (m manifest) compile() (*program.Program, expr.Language, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	artifacts := map[string]bool{}
+	artifacts := map[string][]program.Artifact{}
 	for n := range pipeline.Spec.Root.InputDefinitions.Artifacts {
-		artifacts[n] = true
+		artifacts[n] = []program.Artifact{{Name: n, URI: "/given/" + n}}
 	}
 	p, err := pipeline.Compile(kfp.Options{Parameters: m.parameters, Artifacts: artifacts})
 	return p, kfpexpr.New(), err
@@ -111,7 +111,7 @@ func plausible(cmd engine.StartTask) engine.Result {
 	}}
 	for _, o := range cmd.Outputs.Parameters {
 		r.Outputs.Parameters[o.Name] = map[program.Type]any{
-			program.Any: "1", program.String: "text", program.Integer: int64(3), program.Double: 0.5, program.Boolean: true,
+			program.Any: "1", program.String: "1", program.Integer: int64(3), program.Double: 0.5, program.Boolean: true,
 			program.List:   []any{map[string]any{"A_a": "1", "B_b": []any{"2"}, "a": "1", "b": "2"}},
 			program.Struct: map[string]any{"A_a": "1", "B_b": []any{"2"}, "a": "1", "b": "2"},
 		}[o.Type]

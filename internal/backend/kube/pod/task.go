@@ -144,6 +144,9 @@ func (b *builder) outputs(out *spec.Pod) {
 		if o.KeyFrom != "" || o.MetadataFrom != "" {
 			continue // its bytes are elsewhere
 		}
+		if b.cmd.OutputArtifacts[o.Name].Store == nil {
+			continue // there is no place for it, which the executor says if there is something
+		}
 		archive := b.cmd.OutputArtifacts[o.Name].Archive
 		if archive == "" {
 			archive = o.Archive

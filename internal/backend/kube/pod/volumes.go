@@ -93,6 +93,9 @@ func (b *builder) need(name, container string) error {
 		v = corev1.Volume{Name: name}
 		v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: ClaimName(b.run.Name, name)}
 	}
+	if v.VolumeSource == (corev1.VolumeSource{}) {
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{} // what Kubernetes makes of it
+	}
 	s.Volumes = append(s.Volumes, v)
 	return nil
 }

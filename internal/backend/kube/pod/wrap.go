@@ -22,8 +22,6 @@ const (
 	maxVariable = 100 << 10
 	// maxConfig is how much a ConfigMap takes, less what is around the data.
 	maxConfig = 1<<20 - 8<<10
-	// collecting is how long the executor may take to hand in what is there after a command was ended.
-	collecting = 10 * time.Second
 	// backstop is how much later than the engine the cluster ends a pod.
 	backstop = 10 * time.Minute
 	// tokenSeconds is how long a token for the endpoint is good for; the kubelet renews it.
@@ -42,16 +40,12 @@ func (b *builder) grace() time.Duration {
 func (b *builder) wrap() error {
 	s := &b.pod.Spec
 	b.written.terminationGrace = s.TerminationGracePeriodSeconds
-	seconds := int64(math.Ceil((b.grace() + collecting).Seconds()))
+	seconds := int64(math.Ceil((b.grace() + spec.HandIn).Seconds()))
 	s.TerminationGracePeriodSeconds = &seconds
 	b.deadline()
 	shared := corev1.VolumeMount{Name: sharedVolume, MountPath: spec.PodDir}
-	s.InitContainers = slices.Insert(s.InitContainers, 0, corev1.Container{
-		Name: InitContainer, Image: b.cfg.ExecutorImage, ImagePullPolicy: b.cfg.ImagePullPolicy,
-		Command:   []string{"/sluice-executor", "install", spec.PodExecutor},
-		Resources: b.cfg.Executor, VolumeMounts: []corev1.VolumeMount{shared}, SecurityContext: b.locked(),
-	})
 	s.Volumes = append(s.Volumes, emptyDir(sharedVolume))
+	var before spec.Pod // what the init container brings
 	var mirrored []corev1.VolumeMount
 	order := make([]*corev1.Container, 0, len(s.Containers)) // main first: its folders are what sidecars mirror
 	for i := range s.Containers {
@@ -74,6 +68,12 @@ func (b *builder) wrap() error {
 		plan := b.plan(c, &task.Task)
 		task.Task.Folders = plan.make
 		mounts := b.mountFolders(c, plan.mounts)
+		if len(plan.before) > 0 {
+			var placed []corev1.VolumeMount
+			before, placed = b.bringBefore(&task, plan.before)
+			c.VolumeMounts = append(c.VolumeMounts, placed...)
+			mounts = append(mounts, placed...)
+		}
 		if c.Name == b.main {
 			mirrored = mounts
 		} else if b.mirrors[c.Name] {
@@ -88,7 +88,7 @@ func (b *builder) wrap() error {
 		}
 		c.VolumeMounts = append(c.VolumeMounts, shared)
 	}
-	return nil
+	return b.initContainer(before, shared)
 }
 
 // under makes a container run the executor, which runs the container's own command.
@@ -134,13 +134,16 @@ func (b *builder) environment(c *corev1.Container, home string) {
 
 // token gives a container the token by which the endpoint knows its pod.
 func (b *builder) token(c *corev1.Container) {
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: path.Dir(spec.TokenFile), ReadOnly: true})
+	if slices.ContainsFunc(b.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == tokenVolume }) {
+		return
+	}
 	seconds := int64(tokenSeconds)
 	b.pod.Spec.Volumes = append(b.pod.Spec.Volumes, corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{
 		Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
 			Audience: spec.TokenAudience, ExpirationSeconds: &seconds, Path: path.Base(spec.TokenFile),
 		}}}},
 	}})
-	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: path.Dir(spec.TokenFile), ReadOnly: true})
 }
 
 // specification gives a container what it has to do: in a variable, or in a file where it is too long for one.
@@ -184,7 +187,7 @@ func (b *builder) deadline() {
 	if b.cmd.Timeout <= 0 {
 		return
 	}
-	latest := int64(math.Ceil((b.cmd.Timeout + b.grace() + collecting + backstop).Seconds()))
+	latest := int64(math.Ceil((b.cmd.Timeout + b.grace() + spec.HandIn + backstop).Seconds()))
 	if own := b.pod.Spec.ActiveDeadlineSeconds; own == nil || *own < latest {
 		b.pod.Spec.ActiveDeadlineSeconds = &latest
 	}
