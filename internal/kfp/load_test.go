@@ -298,7 +298,7 @@ func TestArtifactsOfTheRun(t *testing.T) {
 	}{
 		"right":     {map[string][]program.Artifact{"model": one, "any": of("system.Model"), "many": {{URI: "/a"}, {URI: "/b"}}}, ""},
 		"none":      {nil, "p.yaml: artifacts.model: the pipeline needs this system.Model; give it, as in --artifact model=URI"},
-		"stranger":  {map[string][]program.Artifact{"model": one, "modle": one}, "artifacts.modle: the pipeline has no input artifact of that name; give only the pipeline's own inputs: any, many, model"},
+		"stranger":  {map[string][]program.Artifact{"model": one, "modell": one}, "artifacts.modell: the pipeline has no input artifact of that name; give only the pipeline's own inputs: any, many, model"},
 		"two":       {map[string][]program.Artifact{"model": {{URI: "/a"}, {URI: "/b"}}}, "artifacts.model: there are 2 of it, and the pipeline takes one"},
 		"type":      {map[string][]program.Artifact{"model": of("system.Dataset")}, "artifacts.model: it is a system.Dataset, and the pipeline takes a system.Model"},
 		"same type": {map[string][]program.Artifact{"model": of("system.Model")}, ""},

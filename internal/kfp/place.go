@@ -31,7 +31,7 @@ func follow(n *yaml.Node, path string) (found *yaml.Node, left int) {
 	for path != "" {
 		n = content(n)
 		var at, value *yaml.Node
-		rest := ""
+		var rest string
 		if path[0] == '[' {
 			at, rest = entryOf(n, path)
 			value = at
