@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-ml/sluice/internal/argo"
+	"github.com/sluice-ml/sluice/internal/capacity"
 	"github.com/sluice-ml/sluice/internal/kfp"
 	"github.com/sluice-ml/sluice/internal/program"
 	"github.com/sluice-ml/sluice/internal/store"
@@ -49,15 +50,30 @@ func (a *app) lintCommand() *cobra.Command {
 	var out string
 	var submit submitFlags
 	var strict bool
+	var pool string
 	c := &cobra.Command{
 		Use:   "lint FILE|FOLDER...",
 		Short: "Check manifests without running them",
 		Long: `Check manifests without running them: every mistake is named with its file, line, column and path. Files that refer to templates
 of each other are given together, or with -f and --templates.
 
+With --capacity it also says of each template whether a pool of machines would take its pods, and at which size, or the
+rule that it breaks and the field of the pod that it is about.
+
 Exit codes: 0 all are good, 2 some are not.`,
 		Args: atLeastOne("files or folders"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			var profile capacity.Profile
+			if pool != "" {
+				var err error
+				if profile, err = capacity.Named(pool); err != nil {
+					return usage("--capacity: %w", err)
+				}
+			}
+			parameters, err := parameterFlags(submit.parameters)
+			if err != nil {
+				return err
+			}
 			docs, err := a.lintDocuments(args)
 			if err != nil {
 				return err
@@ -71,6 +87,7 @@ Exit codes: 0 all are good, 2 some are not.`,
 				return err
 			}
 			var all []finding
+			var pods []judged
 			bad := 0
 			for i, d := range docs {
 				with := append([]store.Document{}, others...)
@@ -82,15 +99,20 @@ Exit codes: 0 all are good, 2 some are not.`,
 				found := slices.DeleteFunc(lint(d, with, artifacts), func(f finding) bool { // others are checked in their turn
 					return f.File != d.Name && slices.ContainsFunc(docs, func(o store.Document) bool { return o.Name == f.File })
 				})
-				for _, f := range found {
-					if !f.Warning || strict {
-						bad++
-						break
-					}
+				wrong := slices.ContainsFunc(found, func(f finding) bool { return !f.Warning || strict })
+				if profile != nil {
+					judgements := judge(c.Context(), profile, d, with, parameters)
+					pods, wrong = append(pods, judgements...), wrong || len(misfits(judgements)) > 0
+				}
+				if wrong {
+					bad++
 				}
 				all = append(all, found...)
 			}
-			return a.printFindings(out, all, len(docs), bad)
+			if out == "" && profile != nil {
+				printJudged(a.Stdout, profile.Name(), pods)
+			}
+			return a.printFindings(out, all, pods, len(docs), bad)
 		},
 	}
 	outputFlag(c, &out, "json", "yaml")
@@ -98,6 +120,9 @@ Exit codes: 0 all are good, 2 some are not.`,
 	fl.StringArrayVarP(&submit.files, "file", "f", nil, "`file` of more documents that the manifests refer to (repeatable)")
 	fl.StringArrayVar(&submit.templates, "templates", nil, "`folder` whose YAML and JSON files are given as with -f")
 	fl.StringArrayVar(&submit.artifacts, "artifact", nil, "an artifact that runs will be given: `name=URI` (repeatable)")
+	fl.StringArrayVarP(&submit.parameters, "parameter", "p", nil, "a parameter that runs will be given: `name=value` (repeatable); for --capacity")
+	fl.StringVar(&pool, "capacity", "", "also say whether a `pool` of machines takes each template's pods: "+capacityNames())
+	_ = c.RegisterFlagCompletionFunc("capacity", cobra.FixedCompletions(capacity.Names(), cobra.ShellCompDirectiveNoFileComp))
 	fl.BoolVar(&strict, "strict", false, "warnings count as mistakes")
 	return c
 }
@@ -169,7 +194,7 @@ func findings(file string, err error) []finding {
 	return out
 }
 
-func (a *app) printFindings(out string, all []finding, files, bad int) error {
+func (a *app) printFindings(out string, all []finding, pods []judged, files, bad int) error {
 	if out != "" {
 		if all == nil {
 			all = []finding{}
@@ -178,7 +203,8 @@ func (a *app) printFindings(out string, all []finding, files, bad int) error {
 			Files    int       `json:"files"`
 			Bad      int       `json:"bad"`
 			Findings []finding `json:"findings"`
-		}{files, bad, all}); err != nil {
+			Capacity []judged  `json:"capacity,omitempty"`
+		}{files, bad, all, pods}); err != nil {
 			return err
 		}
 	} else {

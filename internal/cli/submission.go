@@ -86,14 +86,11 @@ func (s *submitFlags) settle(a *app) (options, error) {
 		}
 		maps.Copy(o.Parameters, values)
 	}
-	for _, p := range s.parameters {
-		name, value, ok := strings.Cut(p, "=")
-		if !ok || name == "" {
-			return o, usage("-p %s: give it as name=value", p)
-		}
-		o.Parameters[name] = submission.Given(value)
+	given, err := parameterFlags(s.parameters)
+	if err != nil {
+		return o, err
 	}
-	var err error
+	maps.Copy(o.Parameters, given)
 	if o.Artifacts, err = artifactFlags(s.artifacts); err != nil {
 		return o, err
 	}
@@ -109,6 +106,19 @@ func (s *submitFlags) settle(a *app) (options, error) {
 		return o, fmt.Errorf("find the working folder: %w", err)
 	}
 	return o, nil
+}
+
+// parameterFlags reads -p flags.
+func parameterFlags(flags []string) (map[string]any, error) {
+	out := map[string]any{}
+	for _, p := range flags {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usage("-p %s: give it as name=value", p)
+		}
+		out[name] = submission.Given(value)
+	}
+	return out, nil
 }
 
 func parameterFile(doc store.Document) (map[string]any, error) {
