@@ -94,7 +94,7 @@ func trim(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	m := &p.ObjectMeta
+	m := p.ObjectMeta
 	annotations := map[string]string{}
 	for _, name := range []string{pod.IdentityAnnotation, mainAnnotation, restartsAnnotation} {
 		if v, there := m.Annotations[name]; there {
@@ -113,7 +113,7 @@ func trim(o any) (any, error) {
 		}
 	}
 	p.Spec = spec
-	s := &p.Status
+	s := p.Status
 	p.Status = corev1.PodStatus{Phase: s.Phase, Reason: s.Reason, Message: s.Message, PodIP: s.PodIP}
 	for _, c := range s.Conditions {
 		if c.Type == corev1.DisruptionTarget || c.Type == corev1.PodScheduled {
