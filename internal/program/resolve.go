@@ -150,7 +150,7 @@ func (r *resolver) metadata(m map[string]any) map[string]any {
 	return resolved
 }
 
-// resolveKeys puts every key inside a JSON value through text: in an importer's metadata keys may hold placeholders, too.
+// resolveKeys puts every key inside a JSON value through text.
 func resolveKeys(v any, text func(string) (string, error)) (any, error) {
 	switch v := v.(type) {
 	case []any:
@@ -177,7 +177,8 @@ func resolveKeys(v any, text func(string) (string, error)) (any, error) {
 	return v, nil
 }
 
-// ResolveJSON puts every text inside a piece of JSON, keys aside, through text.
+// ResolveJSON puts every text inside a piece of JSON through text, keys included: a resource or label may be named by a
+// parameter.
 func ResolveJSON(j JSON, text func(string) (string, error)) (JSON, error) {
 	if !bytes.Contains(j, []byte("{{")) {
 		return j, nil
@@ -189,6 +190,9 @@ func ResolveJSON(j JSON, text func(string) (string, error)) (JSON, error) {
 		return nil, err
 	}
 	v, err := resolveValue(v, text)
+	if err == nil {
+		v, err = resolveKeys(v, text)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -78,5 +78,5 @@ func LabelValue(text string) string {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
-	return clean[:min(len(clean), most-1-short)] + "-" + hex.EncodeToString(sum[:])[:short]
+	return strings.TrimLeft(clean[:min(len(clean), most-1-short)]+"-"+hex.EncodeToString(sum[:])[:short], "-")
 }
