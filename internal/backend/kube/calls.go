@@ -59,9 +59,12 @@ func passing(err error) bool {
 	case apierrors.IsForbidden(err):
 		// A quota is used up for now. Other refusals stay.
 		return strings.Contains(err.Error(), "exceeded quota")
+	case apierrors.IsInternalError(err):
+		// What a server-side apply cannot read is the author's mistake, whatever the server calls it.
+		return !strings.Contains(err.Error(), "failed to create typed patch object")
 	}
 	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsUnexpectedServerError(err)
+		apierrors.IsServiceUnavailable(err) || apierrors.IsUnexpectedServerError(err)
 }
 
 // persist does something until it works, cannot work or the backend is closed. What failed for good is logged and given.

@@ -253,6 +253,27 @@ func TestResourceIsStopped(t *testing.T) {
 	}
 }
 
+func TestWhatMayPass(t *testing.T) {
+	pods := podKind.GroupResource()
+	for _, err := range []error{
+		apierrors.NewInternalError(errors.New("etcd")), apierrors.NewConflict(pods, "p", errors.New("changed")), waiting("w"),
+		fmt.Errorf("make: %w", context.DeadlineExceeded), apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")),
+		apierrors.NewServiceUnavailable("bye"), apierrors.NewTooManyRequestsError("slow"),
+	} {
+		if !passing(err) {
+			t.Errorf("stays: %v", err)
+		}
+	}
+	for _, err := range []error{
+		nil, errors.New("x"), context.Canceled, permanent("p"), apierrors.NewForbidden(pods, "p", errors.New("no")), apierrors.NewNotFound(pods, "p"),
+		apierrors.NewInternalError(errors.New("failed to create typed patch object (/x; /v1, Kind=ConfigMap)")), apierrors.NewBadRequest("x"),
+	} {
+		if passing(err) {
+			t.Errorf("passes: %v", err)
+		}
+	}
+}
+
 // Calls that may pass are made again; what stays so is an Error that may be tried again.
 func TestResourceInTrouble(t *testing.T) {
 	for _, most := range []int{2, 1000} {
