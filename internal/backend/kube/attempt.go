@@ -53,6 +53,7 @@ type attempt struct {
 	ready     bool   // told
 	kind      string // of the last note
 	ending    bool   // the result is on its way
+	left      bool   // nobody follows the attempt any more
 	result    *engine.Result
 }
 
@@ -149,7 +150,7 @@ func (a *attempt) take(p *corev1.Pod) {
 	if a.stopped != nil && p.DeletionTimestamp == nil {
 		cmd, ref := *a.stopped, a.pod
 		a.b.later(func() {
-			a.b.persist("stop a task", a.id.path, func(ctx context.Context) error { return a.b.remove(ctx, ref, cmd.Force) })
+			a.b.insist("stop a task", a.id.path, func(ctx context.Context) error { return a.b.remove(ctx, ref, cmd.Force) })
 		})
 	}
 }
@@ -174,7 +175,7 @@ func (a *attempt) end(l look, e *ending) {
 		if e.Stuck {
 			ref := a.pod
 			a.b.later(func() {
-				a.b.persist("delete a pod", ref.name, func(ctx context.Context) error { return a.b.remove(ctx, ref, true) })
+				a.b.insist("delete a pod", ref.name, func(ctx context.Context) error { return a.b.remove(ctx, ref, true) })
 			})
 		}
 	}
@@ -190,7 +191,7 @@ func (a *attempt) again(why string) {
 	text := fmt.Sprintf("%s; trying again (%d of %d)", why, a.restarts, maxRestarts)
 	a.note("restart "+strconv.Itoa(a.restarts), text)
 	a.b.later(func() {
-		a.b.persist("replace a lost pod", lost.name, func(ctx context.Context) error { return a.b.erase(ctx, lost) })
+		a.b.insist("replace a lost pod", lost.name, func(ctx context.Context) error { return a.b.erase(ctx, lost) })
 		a.keepTrying(a.try(a.b.ctx))
 	})
 }
@@ -198,7 +199,7 @@ func (a *attempt) again(why string) {
 // collect gets a result that lies with the task endpoint.
 func (a *attempt) collect(l look, digest string) {
 	var data []byte
-	err := a.b.persist("read a result", a.id.path, func(ctx context.Context) error {
+	err := a.b.persist(func(ctx context.Context) error {
 		if a.b.cfg.Results == nil {
 			return permanent("this controller keeps no results")
 		}
@@ -220,7 +221,7 @@ func (a *attempt) collect(l look, digest string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil {
-		a.finish(l.broken(engine.ErrorPhase, "the task's result cannot be read: "+err.Error()).Result)
+		a.finish(l.broken("the task's result cannot be read: " + err.Error()).Result)
 		return
 	}
 	l.opts.Stopped = a.stopped // as it is now
@@ -246,7 +247,7 @@ func (a *attempt) stop(ctx context.Context, cmd engine.StopTask) error {
 	err := a.b.remove(ctx, ref, cmd.Force)
 	if passing(err) {
 		a.b.later(func() {
-			a.b.persist("stop a task", a.id.path, func(ctx context.Context) error { return a.b.remove(ctx, ref, cmd.Force) })
+			a.b.insist("stop a task", a.id.path, func(ctx context.Context) error { return a.b.remove(ctx, ref, cmd.Force) })
 		})
 		return nil
 	}

@@ -344,10 +344,7 @@ func TestReleased(t *testing.T) {
 				t.Fatal(err)
 			}
 			b = open(t, c, sink)
-			if err := b.ReleaseUnknown(t.Context(), func(string) bool { return true }); err != nil { // waits until the pods are known
-				t.Fatal(err)
-			}
-			release(t, b)
+			release(t, b) // before it knows of any pod, perhaps
 			eventually(t, c, "that it is let go", func(pods []corev1.Pod) bool {
 				return len(pods) == 1 && len(pods[0].Finalizers) == 0 && pods[0].Labels[pod.CompletedLabel] == "true"
 			})
@@ -497,5 +494,58 @@ func TestAttemptOfPod(t *testing.T) {
 	sink.end(t)
 	if err := ask("ns", p.Name, string(p.UID)); !errors.Is(err, endpoint.ErrOver) {
 		t.Errorf("after its end: %v", err)
+	}
+}
+
+// A specification that is too long for a variable comes and goes with its pod; what the author's own ConfigMaps are called
+// does not matter.
+func TestConfigMapOfPod(t *testing.T) {
+	for name, long := range map[string]bool{"long": true, "short": false} {
+		t.Run(name, func(t *testing.T) {
+			c, sink := newCluster(), newTold()
+			own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: aTask().Pod, Namespace: "ns"}}
+			if err := c.Tracker().Add(own); err != nil {
+				t.Fatal(err)
+			}
+			cmd := aTask()
+			if long {
+				cmd.Body.Kind, cmd.Body.Script = program.Script, strings.Repeat("x", 200<<10)
+			}
+			cmd.Body.Volumes = []program.Volume{{Name: "v", Kind: "configMap", Source: own.Name}}
+			cmd.Body.Containers[0].Mounts = []program.Mount{{Volume: "v", Path: "/v"}}
+			b := open(t, c, sink)
+			if err := b.Start(t.Context(), aRun, cmd); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, c, "the pod", one)
+			names := func() []string {
+				list, err := c.CoreV1().ConfigMaps("ns").List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out []string
+				for _, m := range list.Items {
+					out = append(out, m.Name)
+				}
+				return out
+			}
+			want := []string{own.Name}
+			if long {
+				want = append(want, own.Name+"-2")
+			}
+			if got := names(); !slices.Equal(got, want) {
+				t.Errorf("while it runs there are %v, want %v", got, want)
+			}
+			c.succeed(t, c.pods(t)[0])
+			sink.end(t)
+			b.Settled(aRun, "run.task")
+			eventually(t, c, "that it is let go", func(pods []corev1.Pod) bool { return len(pods[0].Finalizers) == 0 })
+			if err := b.Close(); err != nil { // what goes on ends
+				t.Fatal(err)
+			}
+			if got := names(); !slices.Equal(got, want[:1]) {
+				t.Errorf("in the end there are %v", got)
+			}
+		})
 	}
 }

@@ -31,7 +31,9 @@ type Backend struct {
 	objects  map[key]*objectTask
 	// forgotten are attempts that are to run anew, and the pod of theirs that was known; "" stands for any.
 	forgotten map[key]types.UID
-	closed    bool
+	// early is what is to be done once all pods are known.
+	early  []func()
+	closed bool
 }
 
 // errClosed ends what a backend does that is closed; pods run on.

@@ -67,17 +67,20 @@ func passing(err error) bool {
 		apierrors.IsServiceUnavailable(err) || apierrors.IsUnexpectedServerError(err)
 }
 
-// persist does something until it works, cannot work or the backend is closed. What failed for good is logged and given.
-func (b *Backend) persist(what, about string, f func(ctx context.Context) error) error {
+// insist does something until it works or the backend is closed. That it cannot work is logged.
+func (b *Backend) insist(what, about string, f func(ctx context.Context) error) {
+	if err := b.persist(f); err != nil && b.ctx.Err() == nil {
+		b.cfg.Log.Warn("something around a task could not be done", "what", what, "about", about, "error", err)
+	}
+}
+
+// persist does something until it works, cannot work or the backend is closed.
+func (b *Backend) persist(f func(ctx context.Context) error) error {
 	for n := 0; ; n++ {
 		ctx, cancel := context.WithTimeout(b.ctx, callTimeout)
 		err := f(ctx)
 		cancel()
-		if err == nil || b.ctx.Err() != nil {
-			return err
-		}
-		if !passing(err) {
-			b.cfg.Log.Warn("cannot "+what, "about", about, "error", err) //nolint:sloglint // one of a few constants
+		if !passing(err) || b.ctx.Err() != nil {
 			return err
 		}
 		timer := time.NewTimer(pause(n))

@@ -128,7 +128,15 @@ func (a *attempt) try(ctx context.Context) error {
 		if err == nil {
 			a.mu.Lock()
 			delete(a.discarded, "")
+			left := a.left
 			a.mu.Unlock()
+			if left {
+				ref := referenceOf(p)
+				a.b.later(func() {
+					a.b.insist("remove a pod that nobody wants any more", ref.name, func(ctx context.Context) error { return a.b.erase(ctx, ref) })
+				})
+				return nil
+			}
 			a.observe(trimmed(p), false)
 			for _, newer := range a.b.pods.of(a.id) { // of what came while the pod was not known, nothing more comes
 				a.observe(newer, false)

@@ -73,7 +73,7 @@ func (d *deed) do(ctx context.Context, action string) error {
 	}
 	t := d.targets[0]
 	if t.name == "" && (action != "create" || t.object.GetGenerateName() == "") {
-		return errors.New("Kind and name are both required but at least one of them is missing from the manifest") //nolint:staticcheck // Argo's words
+		return errors.New("kind and name are both required but at least one of them is missing from the manifest")
 	}
 	act := map[string]func(context.Context, target) (*unstructured.Unstructured, error){
 		"get": d.get, "create": d.create, "apply": d.apply, "replace": d.replace, "patch": d.patchObject,

@@ -106,7 +106,7 @@ func (d *deed) read(action, manifest string, args []string) error {
 		return err
 	}
 	if strings.TrimSpace(manifest) == "" && len(args) == 0 {
-		return errors.New("Must provide at least one of flags or manifest.") //nolint:staticcheck // Argo's words
+		return errors.New("a resource template needs at least one of flags or manifest")
 	}
 	var objects []*unstructured.Unstructured
 	if action == "patch" {

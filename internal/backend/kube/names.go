@@ -14,6 +14,9 @@ type container = program.Container
 // restartsAnnotation counts the pods before this one that the cluster lost before their commands began.
 const restartsAnnotation = "sluice.dev/restarts"
 
+// specVolume is the volume of a pod that holds its specification, see the package pod. Only what it names is this program's.
+const specVolume = "sluice-spec"
+
 // key identifies an attempt.
 type key struct{ run, path string }
 

@@ -132,7 +132,7 @@ func (l look) ended() *ending {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for _, c := range list {
 			if w := c.State.Waiting; w != nil && (w.Reason == "InvalidImageName" || w.Reason == "ErrImageNeverPull") {
-				e := l.broken(engine.ErrorPhase, fmt.Sprintf("%s: %s", c.Name, because(w.Reason, w.Message)))
+				e := l.broken(fmt.Sprintf("%s: %s", c.Name, because(w.Reason, w.Message)))
 				e.Stuck = true
 				return e
 			}
@@ -173,11 +173,11 @@ func (l look) reported(t *corev1.ContainerStateTerminated) *ending {
 	err := decodeReport(t.Message, &report)
 	switch {
 	case err != nil:
-		return l.broken(engine.ErrorPhase, fmt.Sprintf("%s: its result cannot be read: %v", l.main(), err))
+		return l.broken(fmt.Sprintf("%s: its result cannot be read: %v", l.main(), err))
 	case report.Stored:
 		return &ending{Stored: true, Digest: report.Digest}
 	case report.Result == nil || report.Result.Phase == "":
-		return l.broken(engine.ErrorPhase, l.main()+": its result says nothing")
+		return l.broken(l.main() + ": its result says nothing")
 	}
 	return l.conclude(report.Result)
 }
@@ -289,7 +289,7 @@ func (l look) unreported(main *corev1.ContainerStatus) *ending {
 		t = main.State.Terminated
 	}
 	began := l.began()
-	e := l.broken(engine.ErrorPhase, "")
+	e := l.broken("")
 	if t != nil && began {
 		code := int(t.ExitCode)
 		e.Result.ExitCode, e.Result.Started = &code, t.StartedAt.UTC()
@@ -338,8 +338,8 @@ func (l look) unreported(main *corev1.ContainerStatus) *ending {
 	return e
 }
 
-func (l look) broken(phase engine.Phase, message string) *ending {
-	return &ending{Result: engine.Result{Phase: phase, Message: message, Host: l.pod.Spec.NodeName}}
+func (l look) broken(message string) *ending {
+	return &ending{Result: engine.Result{Phase: engine.ErrorPhase, Message: message, Host: l.pod.Spec.NodeName}}
 }
 
 // disruptions are the reasons of Kubernetes' condition DisruptionTarget.

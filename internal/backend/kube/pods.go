@@ -108,7 +108,7 @@ func trim(o any) (any, error) {
 	}
 	spec := corev1.PodSpec{NodeName: p.Spec.NodeName}
 	for _, v := range p.Spec.Volumes {
-		if v.ConfigMap != nil && v.ConfigMap.Name == m.Name {
+		if v.Name == specVolume {
 			spec.Volumes = []corev1.Volume{v} // see configured
 		}
 	}
@@ -135,11 +135,21 @@ func trimStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 // configured says whether a pod has its specification in a ConfigMap of its name.
 func configured(p *corev1.Pod) bool {
 	for _, v := range p.Spec.Volumes {
-		if v.ConfigMap != nil && v.ConfigMap.Name == p.Name {
+		if v.Name == specVolume && v.ConfigMap != nil && v.ConfigMap.Name == p.Name {
 			return true
 		}
 	}
 	return false
+}
+
+// know says whether all pods that there are have been seen.
+func (w *pods) know() bool {
+	for _, i := range w.informers {
+		if !i.HasSynced() {
+			return false
+		}
+	}
+	return true
 }
 
 // synced waits until all pods that there are have been seen.

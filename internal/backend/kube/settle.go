@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,7 +51,41 @@ func (b *Backend) settleAll() {
 
 // Settled says that an attempt's end is recorded, or wanted no more: its pod need not be kept. It returns at once.
 func (b *Backend) Settled(run engine.Run, path string) {
-	id := key{run.UID, path}
+	b.whenSynced(func() { b.settle(run, key{run.UID, path}) })
+}
+
+// whenSynced does something once all pods are known: now, if they are.
+func (b *Backend) whenSynced(f func()) {
+	b.mu.Lock()
+	now := b.early == nil && b.pods.know()
+	if !now {
+		b.early = append(b.early, f)
+		if len(b.early) == 1 && !b.closed {
+			b.done.Go(b.catchUp)
+		}
+	}
+	b.mu.Unlock()
+	if now {
+		f()
+	}
+}
+
+// catchUp does what was to be done before all pods were known.
+func (b *Backend) catchUp() {
+	if b.pods.synced(b.ctx) != nil {
+		return // the next backend does it
+	}
+	b.mu.Lock()
+	early := b.early
+	b.early = nil
+	b.mu.Unlock()
+	for _, f := range early {
+		f()
+	}
+}
+
+// settle lets go of an attempt's pod.
+func (b *Backend) settle(run engine.Run, id key) {
 	refs := b.leave(id)
 	for _, p := range b.pods.of(id) {
 		if p.Namespace == run.Namespace {
@@ -78,7 +113,7 @@ func (b *Backend) leave(id key) map[types.UID]reference {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ending = true // nothing is told of it any more
+	a.ending, a.left = true, true // nothing is told of it any more
 	a.wake()
 	if a.pod.uid != "" {
 		refs[a.pod.uid] = a.pod
@@ -121,7 +156,7 @@ func (b *Backend) Forget(ctx context.Context, run engine.Run, path string) error
 	}
 	b.mu.Unlock()
 	for _, ref := range refs {
-		if err := b.persist("remove a pod", ref.name, func(ctx context.Context) error { return b.erase(ctx, ref) }); err != nil {
+		if err := b.persist(func(ctx context.Context) error { return b.erase(ctx, ref) }); err != nil {
 			return err
 		}
 	}
@@ -131,6 +166,10 @@ func (b *Backend) Forget(ctx context.Context, run engine.Run, path string) error
 // Release lets go of all pods of a run and stops following its attempts: for a run that has ended or is deleted, whose
 // pods nobody will ask about.
 func (b *Backend) Release(runUID string) {
+	b.whenSynced(func() { b.releaseRun(runUID) })
+}
+
+func (b *Backend) releaseRun(runUID string) {
 	b.mu.Lock()
 	var ids []key
 	for id := range b.attempts {
@@ -151,9 +190,7 @@ func (b *Backend) Release(runUID string) {
 	b.mu.Unlock()
 	refs := map[types.UID]reference{}
 	for _, id := range ids {
-		for uid, ref := range b.leave(id) {
-			refs[uid] = ref
-		}
+		maps.Copy(refs, b.leave(id))
 	}
 	label := pod.LabelValue(runUID)
 	b.releaseAll(refs, func(p *corev1.Pod) bool { return p.Labels[pod.RunLabel] == label })

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -105,9 +106,7 @@ func newCluster(objects ...runtime.Object) *cluster {
 			if what.Metadata.UID != p.UID {
 				return apierrors.NewConflict(podKind.GroupResource(), patch.Name, fmt.Errorf("uid"))
 			}
-			for k, v := range what.Metadata.Labels {
-				p.Labels[k] = v
-			}
+			maps.Copy(p.Labels, what.Metadata.Labels)
 			var left []string
 			for _, f := range p.Finalizers {
 				if len(what.Metadata.Gone) != 1 || f != what.Metadata.Gone[0] {
