@@ -67,6 +67,10 @@ vulncheck: $(TOOLS)/govulncheck-$(VULNCHECK) ## known vulnerabilities of what is
 generate: ## write generated files anew
 	$(GO) generate ./...
 
+.PHONY: crds
+crds: ## write deploy/crds anew from the Go types
+	$(GO) generate ./internal/crd
+
 .PHONY: verify
 verify: generate ## generated files and go.mod are as they should be
 	$(GO) mod tidy -diff
@@ -107,6 +111,22 @@ readme: build ## run every command that the README shows, and every example
 bench: build ## engine benchmarks, and the local overhead of a task beside xargs, make and kfp.local
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/engine/...
 	$(GO) run ./test/bench -sluice bin/sluice $(ARGS)
+
+##@ Images
+
+# What builds images, and their names.
+CONTAINER   ?= $(shell command -v podman || command -v docker)
+IMAGE_TAG   ?= $(VERSION)
+CA_BUNDLE   ?= /etc/ssl/certs/ca-certificates.crt
+
+.PHONY: images
+images: build ## the images sluice and sluice-executor, from scratch (needs podman or docker, and this machine's CA_BUNDLE)
+	@[ -n "$(CONTAINER)" ] || { echo "make images: neither podman nor docker is here"; exit 1; }
+	rm -rf build/image && mkdir -p build/image
+	cp bin/sluice bin/sluice-executor build/image/
+	cp -L $(CA_BUNDLE) build/image/ca-certificates.crt
+	$(CONTAINER) build -f deploy/images/sluice.Dockerfile -t sluice:$(IMAGE_TAG) build/image
+	$(CONTAINER) build -f deploy/images/sluice-executor.Dockerfile -t sluice-executor:$(IMAGE_TAG) build/image
 
 ##@ Housekeeping
 

@@ -42,7 +42,7 @@ Everything is kept under $SLUICE_HOME (by default ~/.local/share/sluice).`,
 		"run":   {a.runCommand(), a.lintCommand(), a.retryCommand(), a.resubmitCommand(), a.resumeCommand()},
 		"look":  {a.listCommand(), a.getCommand(), a.watchCommand(), a.waitCommand(), a.logsCommand()},
 		"steer": {a.stopCommand(), a.terminateCommand(), a.suspendCommand(), a.deleteCommand()},
-		"more":  {a.hooksCommand(), a.cacheCommand(), a.artifactsCommand(), a.lineageCommand(), a.versionCommand()},
+		"more":  {a.hooksCommand(), a.cacheCommand(), a.artifactsCommand(), a.lineageCommand(), a.installCommand(), a.controllerCommand(), a.versionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
