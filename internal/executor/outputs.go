@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -203,11 +204,27 @@ func (j *job) stage(from, to string) error {
 	if err := j.dir.RemoveAll(to); err != nil {
 		return err
 	}
-	left, err := copyTree(view{}, resolved, j.dir, to)
+	left, err := copyTree(taskView{layers: j.layers()}, resolved, j.dir, to)
 	for _, name := range left {
 		j.warnings = append(j.warnings, fmt.Sprintf("%s is neither file, folder nor link and was left out of an artifact", name))
 	}
 	return err
+}
+
+// layers are the places of the machine inside the folders that the sandbox empties.
+func (j *job) layers() (list []string) {
+	if j.task.Sandbox == nil {
+		return nil
+	}
+	var empty []string
+	for _, l := range j.task.Sandbox.Layers {
+		if l.Fresh {
+			empty = append(empty, l.Path)
+		} else if slices.ContainsFunc(empty, func(folder string) bool { return strings.HasPrefix(l.Path, folder+"/") }) {
+			list = append(list, l.Path)
+		}
+	}
+	return list
 }
 
 // collectReported reads the executor output file, which need not be there.

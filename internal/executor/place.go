@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // place is where files can be: the task's view of the machine, or a folder.
@@ -35,6 +37,25 @@ func (view) Symlink(target, name string) error            { return os.Symlink(ta
 func (view) Readlink(name string) (string, error)         { return os.Readlink(name) }
 func (view) Chmod(name string, mode fs.FileMode) error    { return os.Chmod(name, mode) }
 func (view) RemoveAll(name string) error                  { return os.RemoveAll(name) }
+
+// taskView is the view without what was placed in the folders that start out empty for a task, /tmp for one: programs on
+// PATH and our own folder may lie there, and are no part of what the task gives as its output.
+type taskView struct {
+	view
+	layers []string
+}
+
+// foreign says whether a path was placed, or is a folder that only leads to what was.
+func (v taskView) foreign(name string) bool {
+	if slices.Contains(v.layers, name) {
+		return true
+	}
+	if !slices.ContainsFunc(v.layers, func(l string) bool { return strings.HasPrefix(l, name+"/") }) {
+		return false
+	}
+	entries, err := os.ReadDir(name)
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !v.foreign(path.Join(name, e.Name())) })
+}
 
 // copyTree copies a file or folder. Symbolic links below from stay links; what is no file, folder or link is left out
 // and named. What lies at to is replaced, folders are merged.
@@ -98,6 +119,9 @@ func copyFolder(src place, from string, dst place, to string, perm fs.FileMode) 
 		return nil, err
 	}
 	for _, name := range names {
+		if v, ok := src.(taskView); ok && v.foreign(path.Join(from, name)) {
+			continue
+		}
 		more, err := copyTree(src, path.Join(from, name), dst, path.Join(to, name))
 		if err != nil {
 			return left, err

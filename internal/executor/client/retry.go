@@ -18,7 +18,7 @@ const (
 )
 
 // staleTries is how often a token or a signature that is not taken is replaced by a new one: each may have run out just now.
-const staleTries = 3
+const staleTries = 5
 
 // errElsewhere says that a component has put an artifact's bytes where it wanted them, by itself.
 var errElsewhere = errors.New("the component has stored it itself")
