@@ -41,9 +41,10 @@ type Config struct {
 }
 
 // Images looks images up and remembers them: what a digest has for ever, what a tag points to for ten minutes, and that
-// it could not be found out for one. It answers from memory only those who have the same secrets as who asked first.
+// it could not be found out for one; registries that cannot be reached it leaves alone for a while. It answers from memory only those who have the same secrets as who asked first.
 type Images struct {
-	cfg Config
+	cfg   Config
+	hosts hosts
 
 	mu       sync.Mutex
 	refs     map[string]*known
@@ -122,12 +123,17 @@ func (i *Images) look(ctx context.Context, namespace string, pullSecrets []strin
 	if err != nil {
 		return pod.Image{}, err
 	}
+	host := parsed.Context().RegistryStr()
+	if err := i.hosts.check(host, i.cfg.Now()); err != nil {
+		return pod.Image{}, err
+	}
 	auths, err := i.credentials(ctx, namespace, pullSecrets, serviceAccount, parsed.Context())
 	if err != nil {
 		return pod.Image{}, err
 	}
 	for _, auth := range append(auths, authn.Anonymous) {
 		image, tryErr := i.ask(ctx, parsed, auth)
+		i.hosts.note(host, i.cfg.Now(), tryErr)
 		if tryErr == nil {
 			return image, nil
 		}

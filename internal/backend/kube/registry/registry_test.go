@@ -3,11 +3,13 @@ package registry
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -140,6 +143,54 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}
 	if _, err := images.Image(t.Context(), "ns", nil, "", "Not A Reference"); err == nil {
 		t.Error("accepted")
+	}
+}
+
+// broken is the way to a registry while there is none.
+type broken struct{ asked int }
+
+func (b *broken) RoundTrip(*http.Request) (*http.Response, error) {
+	b.asked++
+	return nil, errors.New("no route")
+}
+
+func TestUnreachable(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {&url.Error{Err: errors.New("no route")}, true}, {fmt.Errorf("x: %w", &url.Error{Err: context.DeadlineExceeded}), true},
+		{&url.Error{Err: context.Canceled}, false}, {&transport.Error{StatusCode: 500}, false}, {errors.New("no manifest"), false},
+	} {
+		if got := unreachable(test.err); got != test.want {
+			t.Errorf("%v: %v", test.err, got)
+		}
+	}
+}
+
+// One image after the other of a registry that cannot be reached does not wait for it.
+func TestRegistriesOutOfReach(t *testing.T) {
+	way, now := &broken{}, time.Now()
+	images := New(Config{Transport: way, Now: func() time.Time { return now }})
+	asks := func(ref string) bool {
+		before := way.asked
+		if _, err := images.Image(t.Context(), "ns", nil, "", ref); err == nil || !strings.Contains(err.Error(), "no route") {
+			t.Error(err)
+		}
+		return way.asked > before
+	}
+	for _, step := range []struct {
+		ref   string
+		after time.Duration
+		asks  bool
+	}{
+		{"away.example/a:1", 0, true}, {"away.example/b:1", 0, false}, {"other.example/b:1", 0, true},
+		{"away.example/c:1", failureLife, true}, {"away.example/d:1", failureLife, false}, {"away.example/e:1", failureLife, true},
+	} {
+		now = now.Add(step.after)
+		if got := asks(step.ref); got != step.asks {
+			t.Errorf("%s after %s: asked %v", step.ref, step.after, got)
+		}
 	}
 }
 
