@@ -457,8 +457,8 @@ func TestLargeSnapshotsReplaceEachOther(t *testing.T) {
 		if err != nil || gotN != n || string(got) != c {
 			t.Errorf("LoadState = %d, %d bytes, %v", gotN, len(got), err)
 		}
-		if max := 2 + (len(c)+512<<10)/(512<<10); count() > max {
-			t.Errorf("%d objects after snapshot %d, want at most %d", count(), n, max)
+		if most := 2 + (len(c)+512<<10)/(512<<10); count() > most {
+			t.Errorf("%d objects after snapshot %d, want at most %d", count(), n, most)
 		}
 	}
 	for _, o := range server.Objects("runjournals") {

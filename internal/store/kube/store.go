@@ -40,7 +40,7 @@ const (
 	pieceBytes = 512 << 10
 )
 
-// ErrTooLarge: an event is larger than [MaxEvent]. It comes wrapped, and trying again does not help.
+// ErrTooLarge says that an event is larger than [MaxEvent]. It comes wrapped, and trying again does not help.
 var ErrTooLarge error = tooLarge{}
 
 type tooLarge struct{}
@@ -48,7 +48,7 @@ type tooLarge struct{}
 func (tooLarge) Error() string   { return "an event is too large for the journal" }
 func (tooLarge) Permanent() bool { return true }
 
-// ErrExists: the run has a journal already.
+// ErrExists says that the run has a journal already.
 var ErrExists = errors.New("the run has a journal already")
 
 // Store keeps the journals of any number of runs. It is a runner.Journal and runner.Snapshots for those that [Store.Create] or

@@ -44,12 +44,11 @@ const (
 type Server struct {
 	http *httptest.Server
 
-	mu       sync.Mutex
-	version  int
-	objects  map[string]Object // by path
-	counted  Counts
-	fault    func(method, path string) Fault
-	lastSize int
+	mu      sync.Mutex
+	version int
+	objects map[string]Object // by path
+	counted Counts
+	fault   func(method, path string) Fault
 }
 
 // Counts are totals since the start: requests that change something, the bytes of their bodies and of all answers.
