@@ -146,7 +146,7 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 	p.ends = append(p.ends, func() error { _ = p.listener.Close(); return nil }) // the server may have closed it
 	c := controller.Config{
 		Client: objects, Journal: journal, Hub: hub, Backend: tasks, Hooks: hooks, Locks: held, Select: hooks.SelectFor, Registry: reg,
-		HookHosts: settings.HookHosts, Release: pods.Release, ReleaseUnknown: pods.ReleaseUnknown,
+		Claims: volumeClaims{core}, HookHosts: settings.HookHosts, Release: pods.Release, ReleaseUnknown: pods.ReleaseUnknown,
 		DefaultRepository: settings.repository, DeprecatedExecutor: settings.deprecated(a.Env),
 		ArtifactRoot: func(run engine.Run) string {
 			return filepath.Join(o.artifactFolder, run.Namespace, run.Name+"-"+run.UID)
@@ -213,4 +213,15 @@ func (a *app) readSettings(ctx context.Context, core kubernetes.Interface, o con
 		name = "sluice-controller"
 	}
 	return configMapSettings(ctx, core, o.namespace, name, named)
+}
+
+// volumeClaims are the claims of workflows on a cluster.
+type volumeClaims struct{ core kubernetes.Interface }
+
+func (v volumeClaims) Make(ctx context.Context, run engine.Run, templates []corev1.PersistentVolumeClaim) error {
+	return kubebackend.MakeClaims(ctx, v.core, run, templates)
+}
+
+func (v volumeClaims) Delete(ctx context.Context, run engine.Run, templates []corev1.PersistentVolumeClaim, strategy string, phase engine.Phase) error {
+	return kubebackend.DeleteClaims(ctx, v.core, run, templates, strategy, phase)
 }

@@ -57,6 +57,8 @@ type Config struct {
 	// once after a start, of all runs but those that are known.
 	Release        func(uid string)
 	ReleaseUnknown func(ctx context.Context, known func(uid string) bool) error
+	// Claims makes the volume claims of workflows; nil makes none.
+	Claims Claims
 	// ArtifactRoot says where outputs of a run go that has no artifact repository.
 	ArtifactRoot func(engine.Run) string
 
@@ -97,6 +99,7 @@ type Controller struct {
 	workflows  cache.SharedIndexInformer
 	slots      *slots
 	repos      *repositories
+	pods       *podCollector
 
 	mu     sync.Mutex
 	runs   map[string]*run // by the objects' keys
@@ -129,6 +132,11 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Events != nil {
 		c.recorder = events{cfg.Events}
 	}
+	if f, ok := cfg.Backend.(runner.Forgetter); ok {
+		c.pods = newPodCollector(f, func(g garbagePod, err error) {
+			c.Log.Warn("the pod of an ended task could not be deleted", "workflow", g.namespace+"/"+g.name, "task", g.path, "error", err)
+		})
+	}
 	rc := runner.Config{Hub: cfg.Hub, Backend: cfg.Backend, Journal: cfg.Journal, Hooks: cfg.Hooks, Log: cfg.Log, Now: cfg.Now}
 	if cfg.Locks != nil {
 		rc.Locks = cfg.Locks
@@ -156,6 +164,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer watching.Wait()
 	defer cancel()
 	defer c.queue.ShutDown()
+	if c.pods != nil {
+		defer c.pods.queue.ShutDown()
+		watching.Go(func() { c.pods.work(ctx) })
+	}
 	watch := func(inf cache.SharedIndexInformer) { watching.Go(func() { inf.RunWithContext(ctx) }) }
 	if err := c.watchHooks(ctx, watch); err != nil || ctx.Err() != nil {
 		return err
@@ -168,6 +180,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range c.Workers {
 		workers.Go(func() { c.work(ctx) })
+	}
+	if err := c.startCron(ctx, watch, &workers); err != nil {
+		c.Log.Error("CronWorkflows are not looked after", "error", err)
 	}
 	<-ctx.Done()
 	c.queue.ShutDown()

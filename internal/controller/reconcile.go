@@ -139,6 +139,13 @@ func (c *Controller) takeUp(ctx context.Context, key string, w workflow) error {
 		r.active.Close()
 		return err
 	}
+	if err := r.makeClaims(ctx); err != nil {
+		r.active.Close()
+		return err
+	}
+	if rule, ok := podRuleOf(m.Spec); ok {
+		r.pods = &rule
+	}
 	b.edited = r.edited
 	return c.start(r)
 }

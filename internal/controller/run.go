@@ -39,6 +39,7 @@ type run struct {
 	final   atomic.Pointer[status.Content]
 	events  *nodeEvents
 	counted counted
+	pods    *podRule // nil: they are kept
 }
 
 // errDeleted ends the loops of a workflow whose object was deleted.
@@ -64,6 +65,7 @@ func (r *run) project(s *engine.State) (status.Content, error) {
 func (r *run) Changed(v runner.View) {
 	r.events.observe(v)
 	r.c.metrics.observe(r, v)
+	r.collect(v)
 	r.changed.Add(int64(len(v.Changed)))
 	r.nodes.Store(int64(v.State.Len()))
 	if v.State.Phase.Ended() && r.final.Load() == nil {
@@ -108,6 +110,9 @@ func (r *run) loop(ctx context.Context) {
 		r.cancel(err) // nothing more is to be shown
 	}
 	<-shown
+	if s := r.active.State(); ctx.Err() == nil && s.Phase.Ended() {
+		r.deleteClaims(ctx, s)
+	}
 	r.cancel(nil)
 	r.c.metrics.leave(&r.counted)
 }

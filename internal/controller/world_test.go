@@ -155,6 +155,12 @@ func newWorld(t *testing.T, script dummy.Script, objects ...client.Object) *worl
 			}
 			return c.Patch(ctx, o, patch, opts...)
 		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if o.GetUID() == "" { // the fake gives none
+				o.SetUID(types.UID("uid-of-" + o.GetName()))
+			}
+			return c.Create(ctx, o, opts...)
+		},
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 			found, err := c.Watch(ctx, list, opts...)
 			w.watched <- struct{}{}
@@ -184,7 +190,7 @@ func (w *world) controller(change ...func(*Config)) (stop func()) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
 	// The fake forgets what happens between a list and the watch that follows.
-	kinds := 1
+	kinds := 2
 	if cfg.Registry != nil {
 		kinds += 2
 	}

@@ -66,6 +66,10 @@ func compileArgo(docs []store.Document, opts Options) (*Manifest, error) {
 		Name: w.Name, Generate: w.GenerateName, ConfigMaps: b.ConfigMaps, Secrets: b.Secrets,
 		Artifacts: opts.Artifacts,
 	}
+	m.Spec = &w.Spec
+	if w.Status != nil && w.Status.StoredWorkflowTemplateSpec != nil {
+		m.Spec = w.Status.StoredWorkflowTemplateSpec
+	}
 	if opts.Namespace != "" {
 		m.Namespace = opts.Namespace
 	}
