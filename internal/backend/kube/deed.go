@@ -309,11 +309,8 @@ func (d *deed) watch(ctx context.Context, c conditions) error {
 	for {
 		select {
 		case e, ok := <-w.ResultChan():
-			if !ok {
-				return nil
-			}
 			o, isObject := e.Object.(*unstructured.Unstructured)
-			if e.Type == watch.Error || e.Type == watch.Deleted || !isObject {
+			if !ok || e.Type == watch.Error || e.Type == watch.Deleted || !isObject {
 				select { // a watch that ends at once must not be asked for again and again
 				case <-time.After(firstPause):
 				case <-ctx.Done():

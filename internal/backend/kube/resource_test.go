@@ -186,14 +186,15 @@ func TestResourceSurvivesACrash(t *testing.T) {
 	for _, text := range []string{manifest, generated} {
 		o := newThings()
 		cmd := resourceTask(t, map[string]any{"action": "create", "manifest": text, "successCondition": "data.done == yes"})
+		made := make(chan struct{}, 100)
+		o.client.PrependWatchReactor("configmaps", func(a clienttesting.Action) (bool, watch.Interface, error) {
+			w, err := o.client.Tracker().Watch(configMaps, a.GetNamespace())
+			made <- struct{}{}
+			return true, w, err
+		})
 		for range 2 {
 			sink := newTold()
 			b := open(t, newCluster(), sink, func(c *Config) { c.Objects = o })
-			made := make(chan struct{}, 10)
-			o.client.PrependWatchReactor("configmaps", func(a clienttesting.Action) (bool, watch.Interface, error) {
-				made <- struct{}{}
-				return false, nil, nil
-			})
 			if err := b.Start(t.Context(), aRun, cmd); err != nil {
 				t.Fatal(err)
 			}
@@ -207,6 +208,7 @@ func TestResourceSurvivesACrash(t *testing.T) {
 		if err := b.Start(t.Context(), aRun, cmd); err != nil {
 			t.Fatal(err)
 		}
+		<-made
 		client := o.client.Resource(configMaps).Namespace("ns")
 		list, err := client.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
