@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -126,23 +125,23 @@ func (p *pod) notStarted(why string, stopped bool) spec.Result {
 
 // endWithOthers ends the command of a sidecar once every container that is none has ended.
 func (p *pod) endWithOthers() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
 	go func() {
 		ticks := time.NewTicker(markInterval)
 		defer ticks.Stop()
 		for !p.othersEnded() {
 			select {
 			case <-ticks.C:
-			case <-ctx.Done():
+			case <-done:
 				return
 			}
 		}
 		select {
 		case p.signals <- needless{}:
-		case <-ctx.Done():
+		case <-done:
 		}
 	}()
-	return cancel
+	return func() { close(done) }
 }
 
 func (p *pod) othersEnded() bool {

@@ -70,8 +70,8 @@ func (p *pod) fit(r *spec.Result) (spec.Report, error) {
 	if err != nil {
 		return spec.Report{}, fmt.Errorf("encode the result: %w", err)
 	}
-	if err := p.handIn(data); err != nil {
-		p.fail(r, reason+": "+err.Error())
+	if failed := p.handIn(data); failed != nil { // which is then the result
+		p.fail(r, reason+": "+failed.Error())
 		return spec.Report{Result: r}, nil
 	}
 	sum := sha256.Sum256(data)

@@ -133,7 +133,8 @@ func (o *Objects) list(w http.ResponseWriter, r *http.Request) {
 	for _, name := range slices.Sorted(maps.Keys(o.data)) {
 		if strings.HasPrefix(name, prefix) {
 			key := strings.TrimPrefix(name, strings.TrimSuffix(r.URL.Path, "/")+"/")
-			fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>%d</Size><LastModified>2006-01-02T15:04:05Z</LastModified></Contents>`, key, len(o.data[name]))
+			fmt.Fprintf(w, //nolint:gosec // a test's own keys
+				`<Contents><Key>%s</Key><Size>%d</Size><LastModified>2006-01-02T15:04:05Z</LastModified></Contents>`, key, len(o.data[name]))
 		}
 	}
 	fmt.Fprint(w, `</ListBucketResult>`)

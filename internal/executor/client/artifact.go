@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/artifact/transfer"
@@ -70,7 +69,7 @@ func (a *artifact) Get(ctx context.Context, key string) (io.ReadCloser, error) {
 		if answer.Request == nil {
 			return errNonsense
 		}
-		r, err := a.client.send(ctx, *answer.Request, nil, 0)
+		r, err := a.client.send(ctx, *answer.Request, nil, 0) //nolint:bodyclose // whoever gets the stream closes it
 		if err != nil {
 			return err
 		}
@@ -225,7 +224,7 @@ func (a *artifact) putPart(ctx context.Context, key, upload string, number int, 
 		if err != nil {
 			return err
 		}
-		part.ETag = r.Header.Get(http.CanonicalHeaderKey("ETag"))
+		part.ETag = r.Header.Get("ETag")
 		return r.Body.Close()
 	})
 	return part, err

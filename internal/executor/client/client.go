@@ -190,8 +190,7 @@ func (c *Client) send(ctx context.Context, what spec.Request, body io.Reader, si
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		var certificate *tls.CertificateVerificationError
-		if errors.As(err, &certificate) {
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 			return nil, fmt.Errorf("%w: the certificate authority that the pod was given is another's", withoutQuery(err))
 		}
 		return nil, transient(withoutQuery(err), 0)

@@ -13,9 +13,9 @@ const (
 	// PodExecutor is where the init container puts the executor.
 	PodExecutor = PodDir + "/bin/sluice-executor"
 	// TokenFile is the pod's token for the task endpoint.
-	TokenFile = "/var/run/sluice/token"
+	TokenFile = "/var/run/sluice/token" //nolint:gosec // a path
 	// TokenAudience is who the token is for.
-	TokenAudience = "sluice.dev/task-endpoint"
+	TokenAudience = "sluice.dev/task-endpoint" //nolint:gosec // a name
 	// MaxTermination bounds a result in a termination message, in bytes; a larger one goes to the endpoint.
 	MaxTermination = 2 << 10
 	// HandIn is how much longer than its command, told to end, a container may take: for its outputs and its report.

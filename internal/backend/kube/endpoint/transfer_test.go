@@ -79,7 +79,7 @@ func TestWhatGoesOutComesIn(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", store, name, archive), func(t *testing.T) {
 					w := newWorld(t, kind != store)
-					local := made(t, map[string]string{})
+					var local string
 					if single {
 						local = filepath.Join(t.TempDir(), "made")
 						if err := os.WriteFile(local, []byte(files[""]), 0o600); err != nil {
