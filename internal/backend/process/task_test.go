@@ -225,6 +225,28 @@ func TestSandboxHidesWhatTasksWrite(t *testing.T) {
 	}
 }
 
+// The home folder of tests lies in /tmp, which is not what a task that gives /tmp as its output wrote.
+func TestATemporaryFolderAsOutputHoldsWhatTheTaskWrote(t *testing.T) {
+	needSandbox(t)
+	b, sink := open(t, func(c *process.Config) { c.Sandbox = process.On })
+	cmd := shell("run.first", "echo x >/tmp/x; mkdir -p /tmp/d/e; echo y >/tmp/d/e/y")
+	cmd.Outputs.Artifacts = []program.OutputArtifact{{Name: "all", Path: "/tmp"}}
+	cmd.OutputArtifacts = map[string]program.Artifact{"all": {Name: "all", Store: program.JSON(`{"folder":{"path":"` + t.TempDir() + `"}}`)}}
+	if err := b.Start(t.Context(), run, cmd); err != nil {
+		t.Fatal(err)
+	}
+	r := sink.finished(t)
+	if r.Phase != engine.SucceededPhase {
+		t.Fatalf("%+v", r)
+	}
+	next := shell("run.next", "cd /in; find . -type f | sort | tr '\\n' ' '; ls | wc -l")
+	next.Inputs.Artifacts = map[string][]program.Artifact{"all": r.Outputs.Artifacts["all"]}
+	next.ArtifactPaths = map[string][]string{"all": {"/in"}}
+	if got := succeeds(t, b, sink, next); strings.Join(strings.Fields(got[0]), " ") != "./d/e/y ./x 2" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestLargeInputsAndFolders(t *testing.T) {
 	both(t, func(t *testing.T, mode process.Mode) {
 		b, sink := open(t, func(c *process.Config) { c.Sandbox = mode })
