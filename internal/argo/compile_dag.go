@@ -8,7 +8,7 @@ import (
 
 // dag compiles a DAG template.
 func (c *compiler) dag(t *Template, in, key string) (*program.Graph, error) {
-	g := &program.Graph{Targets: t.DAG.Target, FailFast: deref(t.FailFast)}
+	g := &program.Graph{Targets: t.DAG.Target, FailFast: deref(t.FailFast), LastFailure: t.DAG.FailFast != nil && !*t.DAG.FailFast}
 	names := map[string]int{}
 	for i := range t.DAG.Tasks {
 		names[t.DAG.Tasks[i].Name] = i

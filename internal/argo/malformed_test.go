@@ -178,6 +178,7 @@ func TestBrokenReferences(t *testing.T) {
 		{"retryPolicy: OnError", "retryPolicy: Sometimes", `retryPolicy: "Sometimes" is not allowed; use Always, OnFailure, OnError, OnTransientError`},
 		{"duration: 1s, factor", "duration: soon, factor", `backoff.duration: warning: "soon" is not a duration`},
 		{"timeout: 30s", "timeout: '30'", `timeout: "30" has no unit; write 30s`},
+		{`suspend: {duration: "1"}`, "suspend: {}\n      timeout: 5s", `timeout: is not possible for suspend; give it a duration`},
 		{"activeDeadlineSeconds: 20", "activeDeadlineSeconds: -1", `must be a positive whole number of seconds or a placeholder`},
 		{"expression: asInt(lastRetry.exitCode) > 1", "expression: asInt(lastRetry.exitCode) >", `retryStrategy.expression: `},
 		{"expression: workflow.status == \"Running\"", "expression: ''", `spec.hooks.started.expression: is missing; it says when the hook runs`},

@@ -199,6 +199,8 @@ func (v *validator) times(p place, t *Template) {
 		switch _, err := strconv.Atoi(t.Timeout); {
 		case t.isGraph():
 			v.refuse(p.at("timeout"), "is not possible for steps and dag; give each of their templates its own")
+		case t.Suspend != nil:
+			v.refuse(p.at("timeout"), "is not possible for suspend; give it a duration, or activeDeadlineSeconds")
 		case err == nil:
 			v.invalid(p.at("timeout"), t.Name+" has invalid duration format in timeout", "%q has no unit; write %ss", t.Timeout, t.Timeout)
 		case !hasTag(t.Timeout) && !validDuration(t.Timeout):

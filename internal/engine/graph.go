@@ -296,7 +296,9 @@ func (x *step) endGraph(n *Node, sh *shape) {
 	for i, target := range sh.target {
 		if target && n.work.Branch[i].Bad() {
 			phase = n.work.Branch[i]
-			break
+			if !n.template.Graph.LastFailure {
+				break
+			}
 		}
 	}
 	if n.work.Stopping != "" {

@@ -195,6 +195,12 @@ func (x *step) loopChild(n, c *Node) {
 	}
 	n.Phase = SucceededPhase
 	switch {
+	case n.work.Errored > 0 && n.work.Failed > 0: // it is as the last of the bad items, as with Argo
+		for _, id := range n.Children {
+			if c := x.s.Node(id); !c.Hooked && c.Phase.Bad() {
+				n.Phase = c.Phase
+			}
+		}
 	case n.work.Errored > 0:
 		n.Phase = ErrorPhase
 	case n.work.Failed > 0:

@@ -183,7 +183,8 @@ func listsOf(m map[string][]program.Artifact) map[string]any {
 	return out
 }
 
-// loopOutputs aggregates the outputs of a loop's items, those without outputs left out. It is computed when it is read.
+// loopOutputs aggregates the outputs of a loop's items that succeeded, those without outputs left out. It is computed
+// when it is read.
 func (sc *scope) loopOutputs(n *Node, path []string) (any, expr.Presence) {
 	if len(path) == 0 {
 		out := map[string]any{}
@@ -199,7 +200,7 @@ func (sc *scope) loopOutputs(n *Node, path []string) (any, expr.Presence) {
 	isArtifact := path[0] == "artifacts"
 	for _, id := range n.Children {
 		c := sc.x.s.Node(id)
-		if c.Hooked || c.Phase == SkippedPhase || c.Phase == OmittedPhase {
+		if c.Hooked || c.Phase != SucceededPhase {
 			continue
 		}
 		switch {
@@ -257,9 +258,23 @@ func (sc *scope) taskHooks(n *Node, path []string) (any, expr.Presence) {
 	return nil, expr.Skipped
 }
 
+// attempt is the graph that a call stands in, where the graph itself is tried again: all of its text sees which try it is.
+func (sc *scope) attempt() *Node {
+	if sc.graph == nil {
+		return nil
+	}
+	if parent := sc.x.s.Node(sc.graph.Parent); parent == nil || parent.Kind != RetryNode || sc.graph.Hooked {
+		return nil
+	}
+	return sc.graph
+}
+
 // retry is what an attempt, or the policy that decides about it, can read of the one before.
 func (sc *scope) retry(path []string) (any, expr.Presence) {
 	n := sc.leaf
+	if n == nil {
+		n = sc.attempt()
+	}
 	if n == nil {
 		return nil, expr.Absent
 	}

@@ -222,9 +222,7 @@ func (x *step) fired(t Timer) {
 		x.stopTree(n, why, false)
 	case t.Kind == SuspendTimer && !w.Timer.IsZero() && !x.now.Before(w.Timer) && n.Stage == StageRun:
 		w.Timer = time.Time{}
-		r := Result{Phase: SucceededPhase}
-		x.leafOutputs(n, &r)
-		x.conclude(n, r)
+		x.suspendOver(n)
 	case t.Kind == BackoffTimer && n.Stage == StageBackoff && !x.now.Before(w.Timer):
 		w.Timer = time.Time{}
 		n.Message = ""
@@ -287,6 +285,20 @@ func checkSupplied(nodes []*Node, e Resume) error {
 		}
 	}
 	return nil
+}
+
+// suspendOver ends a suspend task whose time is up: nobody has given the values that were to be supplied.
+func (x *step) suspendOver(n *Node) {
+	r := Result{Phase: SucceededPhase}
+	x.leafOutputs(n, &r)
+	for i := range n.template.Outputs.Parameters {
+		o := &n.template.Outputs.Parameters[i]
+		if _, ok := r.Outputs.Parameters[o.Name]; !ok && o.Supplied && r.Phase == SucceededPhase {
+			r.Phase = ErrorPhase
+			r.Message = fmt.Sprintf("output parameter %q was not supplied in time, and has no default", o.Name)
+		}
+	}
+	x.conclude(n, r)
 }
 
 func (x *step) resumeNode(n *Node, e Resume) {

@@ -143,9 +143,11 @@ func (n *narrator) event(line string) {
 		if c, err := strconv.Atoi(arg(2)); err == nil {
 			code = c
 		}
-		n.step(engine.Event{Finished: &engine.Finished{Node: n.id(arg(1)), Result: engine.Result{
-			Phase: engine.FailedPhase, ExitCode: &code, Message: fmt.Sprintf("main: Error (exit code %d)", code),
-		}}})
+		r := engine.Result{Phase: engine.FailedPhase, ExitCode: &code, Message: fmt.Sprintf("main: Error (exit code %d)", code)}
+		if s, ok := strings.CutPrefix(arg(2), "result="); ok {
+			r.Outputs.Result = &s
+		}
+		n.step(engine.Event{Finished: &engine.Finished{Node: n.id(arg(1)), Result: r}})
 	case "error":
 		n.step(engine.Event{Finished: &engine.Finished{Node: n.id(arg(1)), Result: engine.Result{
 			Phase: engine.ErrorPhase, Message: strings.Join(words[2:], " "),

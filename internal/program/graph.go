@@ -9,6 +9,9 @@ type Graph struct {
 	// FailFast takes back the calls that wait for a slot under Parallelism once a call has failed (Argo's failFast of a
 	// template; a DAG's own failFast changes nothing that can be seen, since upstream, too, starts what is ready).
 	FailFast bool `json:"failFast,omitempty"`
+	// LastFailure says that the graph is as the last of its targets that failed (Argo's failFast: false of a DAG), not as
+	// the first.
+	LastFailure bool `json:"lastFailure,omitempty"`
 	// Targets name the calls whose results decide the graph's; empty is all that nothing depends on. A call that
 	// no target needs is not run.
 	Targets string `json:"targets,omitempty"`
