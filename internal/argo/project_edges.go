@@ -6,13 +6,23 @@ import (
 	"github.com/sluice-ml/sluice/internal/engine"
 )
 
-// hidden says whether a node has no counterpart in Argo: the items of a step's loop stand in its group directly.
+// hidden says whether a node has no counterpart in Argo: the items of a step's loop stand in its group directly, and what
+// memoize found before the first attempt is the retry node's own.
 func (j *projector) hidden(n *engine.Node) bool {
-	if n.Kind != engine.LoopNode {
+	parent := j.s.Node(n.Parent)
+	if parent == nil {
 		return false
 	}
-	parent := j.s.Node(n.Parent)
-	return parent != nil && parent.Kind == engine.Round
+	if parent.Kind == engine.RetryNode {
+		return !n.Hooked && n.Attempt == 0 && memoized(n)
+	}
+	return n.Kind == engine.LoopNode && parent.Kind == engine.Round
+}
+
+// memoized says whether the outputs of earlier work stand for a node because its author asked for that.
+func memoized(n *engine.Node) bool {
+	t := n.Template()
+	return n.CacheHit != nil && *n.CacheHit && t != nil && t.Cache != nil && t.Cache.Scheme == "key"
 }
 
 // parents gives the nodes in whose children a node stands. In Argo that is the order of events, not the tree of calls:
@@ -130,6 +140,9 @@ func (j *projector) outbound(n *engine.Node) []string {
 	case engine.RetryNode:
 		children := j.shown(n)
 		if len(children) == 0 {
+			if len(n.Children) > 0 { // memoized
+				return self
+			}
 			return nil
 		}
 		return []string{j.id(children[len(children)-1].Path)}

@@ -43,6 +43,9 @@ func (j *projector) node(n *engine.Node) *NodeStatus {
 		out.OutboundNodes = j.graphEnds(n)
 	}
 	out.MemoizationStatus = j.memoization(n)
+	if m := out.MemoizationStatus; m != nil && m.Hit && n.Phase == engine.SucceededPhase {
+		out.Message = "" // the status says it
+	}
 	return out
 }
 

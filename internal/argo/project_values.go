@@ -40,6 +40,14 @@ func (j *projector) nodeInputs(n *engine.Node) *Inputs {
 	return out
 }
 
+// exitCode is that of a node's command. What memoize finds of earlier work was kept with its exit code.
+func (j *projector) exitCode(n *engine.Node) *int {
+	if m := j.memoization(n); n.ExitCode == nil && m != nil && m.Hit && n.Phase == engine.SucceededPhase {
+		return new(int)
+	}
+	return n.ExitCode
+}
+
 // nodeOutputs gives a node's outputs. A parameter that a task should have given but did not is shown without a value.
 func (j *projector) nodeOutputs(n *engine.Node) *Outputs {
 	switch n.Kind {
@@ -72,9 +80,9 @@ func (j *projector) nodeOutputs(n *engine.Node) *Outputs {
 	if n.Outputs.Result != nil && j.showsResult(n) {
 		out.Result = n.Outputs.Result
 	}
-	if n.ExitCode != nil && !graph && j.hasMain(n) {
-		code := strconv.Itoa(*n.ExitCode)
-		out.ExitCode = &code
+	if code := j.exitCode(n); code != nil && !graph && j.hasMain(n) {
+		text := strconv.Itoa(*code)
+		out.ExitCode = &text
 	}
 	if out.Parameters == nil && out.Artifacts == nil && out.Result == nil && out.ExitCode == nil {
 		return nil
