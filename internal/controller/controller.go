@@ -132,11 +132,9 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Events != nil {
 		c.recorder = events{cfg.Events}
 	}
-	if f, ok := cfg.Backend.(runner.Forgetter); ok {
-		c.pods = newPodCollector(f, func(g garbagePod, err error) {
-			c.Log.Warn("the pod of an ended task could not be deleted", "workflow", g.namespace+"/"+g.name, "task", g.path, "error", err)
-		})
-	}
+	c.pods = newPodCollector(cfg.Client, func(g garbagePod, err error) {
+		c.Log.Warn("the pod of an ended task could not be deleted, trying again", "pod", g.namespace+"/"+g.name, "error", err)
+	})
 	rc := runner.Config{Hub: cfg.Hub, Backend: cfg.Backend, Journal: cfg.Journal, Hooks: cfg.Hooks, Log: cfg.Log, Now: cfg.Now}
 	if cfg.Locks != nil {
 		rc.Locks = cfg.Locks
@@ -164,10 +162,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer watching.Wait()
 	defer cancel()
 	defer c.queue.ShutDown()
-	if c.pods != nil {
-		defer c.pods.queue.ShutDown()
-		watching.Go(func() { c.pods.work(ctx) })
-	}
+	defer c.pods.queue.ShutDown()
+	watching.Go(func() { c.pods.work(ctx) })
 	watch := func(inf cache.SharedIndexInformer) { watching.Go(func() { inf.RunWithContext(ctx) }) }
 	if err := c.watchHooks(ctx, watch); err != nil || ctx.Err() != nil {
 		return err

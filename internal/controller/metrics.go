@@ -42,6 +42,15 @@ func (c *Controller) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.workflows, m.total, m.tasks, m.writes, m.cron}
 }
 
+// wrote counts a write of a status.
+func (m *metrics) wrote(err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.writes.WithLabelValues(result).Inc()
+}
+
 // counted is what the metrics know of one run.
 type counted struct {
 	phase engine.Phase

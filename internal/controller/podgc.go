@@ -4,11 +4,14 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-ml/sluice/internal/argo"
+	"github.com/sluice-ml/sluice/internal/backend/kube/pod"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/program"
 	"github.com/sluice-ml/sluice/internal/runner"
@@ -19,30 +22,49 @@ const podDelay = 5 * time.Second
 
 // podCollector deletes pods of tasks that have ended, by the workflow's podGC.
 type podCollector struct {
-	forgetter runner.Forgetter
-	queue     workqueue.TypedDelayingInterface[garbagePod]
-	failed    func(about garbagePod, err error)
+	client client.Client
+	queue  workqueue.TypedRateLimitingInterface[garbagePod]
+	failed func(about garbagePod, err error)
 }
 
-// garbagePod is the pod of an attempt.
-type garbagePod struct{ uid, name, namespace, path string }
+// garbagePod is the pod of an attempt. Another pod may have its name: only the one that says that it is this attempt's goes.
+type garbagePod struct{ namespace, name, identity string }
 
-func newPodCollector(f runner.Forgetter, failed func(garbagePod, error)) *podCollector {
-	return &podCollector{forgetter: f, queue: workqueue.NewTypedDelayingQueue[garbagePod](), failed: failed}
+func newPodCollector(c client.Client, failed func(garbagePod, error)) *podCollector {
+	return &podCollector{client: c, failed: failed, queue: workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[garbagePod](time.Second, time.Minute))}
 }
 
-// work deletes until the queue is shut down. What is left then is found again when the run is taken up.
+// work deletes until the queue is shut down. What is left then is found again when the run is taken up, or goes with the
+// workflow.
 func (p *podCollector) work(ctx context.Context) {
 	for {
 		g, quit := p.queue.Get()
 		if quit {
 			return
 		}
-		if err := p.forgetter.Forget(ctx, engine.Run{UID: g.uid, Name: g.name, Namespace: g.namespace}, g.path); err != nil && ctx.Err() == nil {
+		switch err := p.delete(ctx, g); {
+		case err == nil:
+			p.queue.Forget(g)
+		case ctx.Err() == nil:
 			p.failed(g, err)
+			p.queue.AddRateLimited(g)
 		}
 		p.queue.Done(g)
 	}
+}
+
+func (p *podCollector) delete(ctx context.Context, g garbagePod) error {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	if err := p.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: g.name}, o); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if o.Annotations[pod.IdentityAnnotation] != g.identity {
+		return nil
+	}
+	uid := o.GetUID()
+	return client.IgnoreNotFound(p.client.Delete(ctx, o, client.Preconditions{UID: &uid}))
 }
 
 // podRule is a workflow's podGC.
@@ -93,7 +115,7 @@ func hasPod(t *program.Template) bool {
 
 // collect has the pods deleted that may go after a change.
 func (r *run) collect(v runner.View) {
-	if r.pods == nil || r.c.pods == nil {
+	if r.pods == nil {
 		return
 	}
 	give := func(n *engine.Node) {
@@ -105,7 +127,8 @@ func (r *run) collect(v runner.View) {
 			path = n.Path
 		}
 		run := &v.State.Run
-		r.c.pods.queue.AddAfter(garbagePod{run.UID, run.Name, run.Namespace, path}, r.pods.delay)
+		name := pod.Name(engine.StartTask{Pod: program.PodName(run.Name, n.Template().Name, path)})
+		r.c.pods.queue.AddAfter(garbagePod{run.Namespace, name, pod.Identity(run.UID, path)}, r.pods.delay)
 	}
 	if v.State.Phase.Ended() {
 		for n := range v.State.Nodes() {

@@ -137,7 +137,12 @@ func (r *run) show(ctx context.Context) error {
 			}
 		}
 		if c := r.final.Load(); c != nil {
-			return r.board.insist(ctx, *c, func(err error) { r.log.Warn("the end of a workflow could not be written, trying again", "error", err) })
+			err := r.board.insist(ctx, *c, func(err error) {
+				r.c.metrics.wrote(err)
+				r.log.Warn("the end of a workflow could not be written, trying again", "error", err)
+			})
+			r.c.metrics.wrote(err)
+			return err
 		}
 		rate.Changed(int(r.changed.Swap(0)))
 		if wait := time.Until(rate.Due(int(r.nodes.Load()))); wait > 0 {
@@ -176,6 +181,7 @@ func (r *run) write(ctx context.Context, rate *status.Rate) error {
 		return err
 	}
 	rate.Written(began, cost, len(c.Nodes), r.board.page.Packed())
+	r.c.metrics.wrote(err)
 	if err != nil {
 		r.log.Warn("a status could not be written, trying again", "error", err)
 		rate.Changed(1)
