@@ -41,7 +41,7 @@ func (c *compiler) compileTemplate(written *Template, in, key string) (*program.
 		return nil, err
 	}
 	out := &program.Template{
-		Key: key, Name: t.Name, Inputs: inputs(t.Inputs), Outputs: outputs(t.Outputs), Source: source,
+		Key: key, Name: t.Name, Inputs: inputs(t.Inputs), Outputs: outputs(t.Outputs, t.Inputs), Source: source,
 		Timeout: t.Timeout, Deadline: t.ActiveDeadlineSeconds.text(), Parallelism: deref(t.Parallelism),
 		Locks: locks(t.Synchronization), Daemon: deref(t.Daemon),
 	}

@@ -179,8 +179,9 @@ func inputs(in Inputs) program.Inputs {
 	return out
 }
 
-// outputs compiles what a template gives.
-func outputs(o Outputs) program.Outputs {
+// outputs compiles what a template gives. A value that is to be supplied has the default of the input of its name where
+// it has none itself.
+func outputs(o Outputs, in Inputs) program.Outputs {
 	var out program.Outputs
 	for _, p := range o.Parameters {
 		decl := program.Output{Name: p.Name, GlobalName: p.GlobalName}
@@ -199,6 +200,11 @@ func outputs(o Outputs) program.Outputs {
 		}
 		if decl.Default == nil && p.Default != nil {
 			decl.Default = text(string(*p.Default))
+		}
+		for _, p := range in.Parameters {
+			if p.Name == decl.Name && decl.Supplied && decl.Default == nil && p.Default != nil {
+				decl.Default = text(string(*p.Default))
+			}
 		}
 		out.Parameters = append(out.Parameters, decl)
 	}

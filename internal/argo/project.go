@@ -124,6 +124,9 @@ func (j *projector) status() *WorkflowStatus {
 		out.ResourcesDuration = resources
 	}
 	out.Outputs = j.globalOutputs()
+	if root, ok := out.Nodes[j.s.Run.Name]; ok && root.MemoizationStatus != nil && root.MemoizationStatus.Hit && s.Phase == engine.SucceededPhase {
+		out.Message = ""
+	}
 	if s.Phase.Ended() {
 		out.Conditions = []Condition{{Type: "PodRunning", Status: "False"}, {Type: "Completed", Status: "True"}}
 	}

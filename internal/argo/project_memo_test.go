@@ -62,3 +62,29 @@ spec:
 		}
 	}
 }
+
+// The message of a run is its root's, and so none where the root was found by memoize.
+func TestMemoizedRun(t *testing.T) {
+	b, err := Load(Source{Name: "wf.yaml", Data: []byte(`
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: wf}
+spec:
+  entrypoint: once
+  templates:
+  - name: once
+    memoize: {key: k, cache: {configMap: {name: c}}}
+    container: {image: x}
+`)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, p := startWorld(t, b, nil)
+	w.run()
+	hit := true
+	root := w.s.Node(w.s.Root)
+	root.CacheHit, root.Message, w.s.Message = &hit, "reused: an earlier one", "reused: an earlier one"
+	if got := Project(p, w.s, ProjectOptions{}).Status; got.Message != "" || got.Phase != "Succeeded" {
+		t.Errorf("%s %q", got.Phase, got.Message)
+	}
+}
