@@ -290,6 +290,9 @@ func (x *step) branch(n *Node, call *program.Call, c *Node) Phase {
 	return worst
 }
 
+// failedFast is what Argo says of a template with failFast that failed.
+const failedFast = "template has failed or errored children and failFast enabled"
+
 // endGraph settles a graph all of whose calls have ended.
 func (x *step) endGraph(n *Node, sh *shape) {
 	phase := SucceededPhase
@@ -304,7 +307,11 @@ func (x *step) endGraph(n *Node, sh *shape) {
 	if n.work.Stopping != "" {
 		phase = FailedPhase
 	}
-	x.finishGraph(n, phase, n.work.Stopping)
+	message := n.work.Stopping
+	if phase.Bad() && message == "" && n.template.Graph.FailFast {
+		phase, message = FailedPhase, failedFast
+	}
+	x.finishGraph(n, phase, message)
 }
 
 // finishGraph stops the graph's daemons, gathers its outputs and concludes it.

@@ -76,6 +76,9 @@ func (x *step) endRound(round *Node) {
 	if c := x.s.Node(round.work.Culprit); c != nil {
 		round.Phase = FailedPhase
 		round.Message = fmt.Sprintf("child '%s' failed", c.Path)
+		if g := x.s.Node(round.Parent); g != nil && g.template.Graph.FailFast {
+			round.Message = failedFast
+		}
 	}
 	x.done(round)
 }
