@@ -24,18 +24,18 @@ import (
 
 // controllerFlags are how the controller is started.
 type controllerFlags struct {
-	kubeconfig, namespace, instance     string
-	namespaced, leaderElect             bool
-	executorImage, pullPolicy           string
-	endpointAddress, endpointURL        string
-	carry                               bool
-	artifactFolder                      string
-	workers                             int
-	parallelism, namespaceParallelism   int
-	qps                                 float32
-	burst                               int
-	metricsAddress, healthAddress       string
-	config, serviceAccount, hookAddress string
+	kubeconfig, namespace, instance   string
+	namespaced, leaderElect           bool
+	executorImage, pullPolicy         string
+	endpointAddress, endpointURL      string
+	carry                             bool
+	artifactFolder                    string
+	workers                           int
+	parallelism, namespaceParallelism int
+	qps                               float32
+	burst                             int
+	metricsAddress, healthAddress     string
+	config, serviceAccount            string
 }
 
 func (a *app) controllerCommand() *cobra.Command {
@@ -122,14 +122,14 @@ func (a *app) controller(ctx context.Context, o controllerFlags) error {
 	if o.artifactFolder == "" {
 		o.artifactFolder = a.folder("artifacts")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	signals, stop := a.Interrupts()
 	defer stop()
 	go func() {
 		select {
-		case <-signals:
-			cancel()
+		case s := <-signals:
+			cancel(fmt.Errorf("told to end: %s", s))
 		case <-ctx.Done():
 		}
 	}()

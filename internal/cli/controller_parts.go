@@ -37,8 +37,8 @@ import (
 	"github.com/sluice-ml/sluice/internal/submission"
 )
 
-// endpointSecret holds the certificate authority of the task endpoint.
-const endpointSecret = "sluice-task-endpoint"
+// endpointObject is the Secret that holds the certificate authority of the task endpoint.
+const endpointObject = "sluice-task-endpoint"
 
 // controllerParts are what a controller that leads is connected with.
 type controllerParts struct {
@@ -99,7 +99,7 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
-	authority, err := endpoint.LoadAuthority(ctx, core.CoreV1().Secrets(o.namespace), endpointSecret)
+	authority, err := endpoint.LoadAuthority(ctx, core.CoreV1().Secrets(o.namespace), endpointObject)
 	if err != nil {
 		return nil, err
 	}

@@ -156,11 +156,10 @@ func (c *Controller) lister(name string) lister {
 
 // Run runs the controller until ctx ends. Workflows go on where they are when it, or another, runs again.
 func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	defer cancel()
+	defer cancel(nil)
 	defer c.queue.ShutDown()
 	defer c.pods.queue.ShutDown()
 	watching.Go(func() { c.pods.work(ctx) })

@@ -168,9 +168,7 @@ func (cr *crons) reconcile(ctx context.Context, key string) (time.Duration, erro
 	if err != nil {
 		return 0, cr.save(ctx, o, before)
 	}
-	if err := cr.stopping(o, now); err != nil {
-		return 0, err
-	}
+	cr.stopping(o, now)
 	at, due := cr.due(key, o, schedule, now)
 	if due {
 		err := cr.start(ctx, o, schedule, at, now)

@@ -50,9 +50,9 @@ func (cr *crons) when(o *cronObject, now time.Time) (bool, error) {
 }
 
 // stopping decides spec.stopStrategy: a CronWorkflow whose condition holds starts nothing more.
-func (cr *crons) stopping(o *cronObject, now time.Time) error {
+func (cr *crons) stopping(o *cronObject, now time.Time) {
 	if o.spec.StopStrategy == nil || o.status.Phase == "Stopped" {
-		return nil
+		return
 	}
 	v, err := argoexpr.New().Value(o.spec.StopStrategy.Expression, o.env(now))
 	stop, is := v.(bool)
@@ -61,13 +61,12 @@ func (cr *crons) stopping(o *cronObject, now time.Time) error {
 	}
 	if err != nil {
 		o.condition("SpecError", fmt.Errorf("stopStrategy.expression: %w", err))
-		return nil
+		return
 	}
 	if stop {
 		o.status.Phase = "Stopped"
 		o.labels[cronCompleted] = "true"
 	}
-	return nil
 }
 
 func (o *cronObject) env(now time.Time) expr.Env {

@@ -101,11 +101,11 @@ func (c *Controller) drop(r *run) {
 func (c *Controller) takeUp(ctx context.Context, key string, w workflow) error {
 	if w.begun() { // the store has no nodes
 		live, err := fetch(ctx, c.client, client.ObjectKeyFromObject(w))
-		if client.IgnoreNotFound(err) == nil && (err != nil || live.GetUID() != w.GetUID() || live.completed()) {
-			return nil // the informer tells of it
-		}
-		if err != nil {
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read the object: %w", err)
+		}
+		if gone := err != nil; gone || live.GetUID() != w.GetUID() || live.completed() {
+			return nil // the informer tells of it
 		}
 		w = live
 	}
@@ -174,14 +174,14 @@ func (c *Controller) start(r *run) error {
 // kept before.
 func (c *Controller) manifest(ctx context.Context, w workflow) (_ *submission.Manifest, begun bool, _ error) {
 	if !w.begun() {
-		_, m, err := c.begin(ctx, w)
+		m, err := c.begin(ctx, w)
 		if !errors.Is(err, kube.ErrExists) {
 			return m, false, err
 		}
 	}
 	run, err := c.Journal.Get(ctx, w.GetNamespace(), string(w.GetUID()))
 	if errors.Is(err, store.ErrNotFound) && w.begun() {
-		_, m, err := c.begin(ctx, w)
+		m, err := c.begin(ctx, w)
 		return m, false, err
 	}
 	if err != nil {

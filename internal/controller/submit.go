@@ -65,18 +65,18 @@ func pipeline(w workflow, spec, sluice map[string]any, opts submission.Options) 
 	return store.Submission{Documents: []store.Document{{Name: "pipeline of Workflow " + w.GetName(), Data: main}}}, opts, nil
 }
 
-// begin compiles an object, keeps the submission and the first event, and gives the run.
-func (c *Controller) begin(ctx context.Context, w workflow) (store.Run, *submission.Manifest, error) {
+// begin compiles an object, and keeps the submission and the first event.
+func (c *Controller) begin(ctx context.Context, w workflow) (*submission.Manifest, error) {
 	sub, opts, err := c.read(ctx, w)
 	if err != nil {
-		return store.Run{}, nil, err
+		return nil, err
 	}
 	m, err := submission.Compile(sub, opts)
 	if err != nil {
-		return store.Run{}, nil, refusal(err)
+		return nil, refusal(err)
 	}
 	if sub.Args, err = json.Marshal(opts); err != nil {
-		return store.Run{}, nil, fmt.Errorf("keep the options: %w", err)
+		return nil, fmt.Errorf("keep the options: %w", err)
 	}
 	run := store.Run{
 		UID: string(w.GetUID()), Name: w.GetName(), Namespace: w.GetNamespace(), Language: m.Language,
@@ -86,28 +86,28 @@ func (c *Controller) begin(ctx context.Context, w workflow) (store.Run, *submiss
 		Name: run.Name, UID: run.UID, Namespace: run.Namespace, Title: m.Title, Created: run.Created, Parameters: m.Parameters,
 	}}
 	if start.Run.Labels, start.Run.Annotations, err = submission.Labels(m, start.Run); err != nil {
-		return store.Run{}, nil, refused{engine.FailedPhase, "invalid spec: " + err.Error()}
+		return nil, refused{engine.FailedPhase, "invalid spec: " + err.Error()}
 	}
 	run.Labels = start.Run.Labels
 	if at, err := time.Parse(time.RFC3339, start.Run.Annotations[annotationCronAt]); err == nil {
 		start.Run.Scheduled = &at
 	}
 	if start.Run.Repository, err = c.repository(ctx, w, sub); err != nil {
-		return store.Run{}, nil, err
+		return nil, err
 	}
 	if c.ArtifactRoot != nil {
 		start.Run.ArtifactRoot = c.ArtifactRoot(start.Run)
 	}
 	if c.Select != nil {
 		if start.Run.Hooks, err = c.Select(run.Namespace, run.Labels); err != nil {
-			return store.Run{}, nil, fmt.Errorf("select hooks: %w", err)
+			return nil, fmt.Errorf("select hooks: %w", err)
 		}
 	}
 	first := engine.Event{Time: c.Now().UTC(), Seed: rand.Uint64(), Start: &start}
 	if err := c.Journal.Create(ctx, controlled(w), run, first); err != nil {
-		return store.Run{}, nil, err
+		return nil, err
 	}
-	return run, m, nil
+	return m, nil
 }
 
 // refusal says of a manifest that is wrong how its object ends: as Argo would end it.

@@ -112,12 +112,6 @@ type patches struct {
 	fail func(n int, data []byte) error
 }
 
-func (p *patches) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.all)
-}
-
 func newWorld(t *testing.T, script dummy.Script, objects ...client.Object) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -186,7 +180,7 @@ func (w *world) controller(change ...func(*Config)) (stop func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
 	// The fake forgets what happens between a list and the watch that follows.
@@ -198,7 +192,7 @@ func (w *world) controller(change ...func(*Config)) (stop func()) {
 		<-w.watched
 	}
 	stop = sync.OnceFunc(func() {
-		cancel()
+		cancel(nil)
 		if err := <-done; err != nil {
 			w.t.Error(err)
 		}

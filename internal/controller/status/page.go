@@ -87,21 +87,20 @@ func (p *Page) Next(c Content) (patch map[string]any, written func(), err error)
 	}
 	status := merge(p.last.Rest, rest)
 	put := func(k string, v any) { status = with(status, k, v) }
-	changed := true
 	switch {
 	case next == plain && p.form == plain:
 		nodes, err := nodesPatch(p.last.Nodes, c.Nodes)
 		if err != nil {
 			return nil, nil, err
 		}
-		if changed = nodes != nil; changed {
+		if nodes != nil {
 			put("nodes", nodes)
 		}
 	case next == plain:
 		put("compressedNodes", nil)
 		put("nodes", c.Nodes)
 	default:
-		changed = next != p.form || !maps.EqualFunc(p.last.Nodes, c.Nodes, func(a, b json.RawMessage) bool { return string(a) == string(b) })
+		changed := next != p.form || !maps.EqualFunc(p.last.Nodes, c.Nodes, func(a, b json.RawMessage) bool { return string(a) == string(b) })
 		if changed && next == packed {
 			put("compressedNodes", text)
 		}
