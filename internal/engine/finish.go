@@ -18,6 +18,9 @@ func (x *step) conclude(n *Node, r Result) {
 	n.Stage = StagePost
 	w.Result, w.Ended = &r, x.now
 	n.Message, n.ExitCode, n.Reused, n.Outputs = r.Message, r.ExitCode, r.Reused, r.Outputs
+	if n.endedDaemon() && w.Stopping != "" {
+		n.ExitCode = nil // it says only that the daemon was told to end; Argo shows none either
+	}
 	if r.Host != "" {
 		n.Host = r.Host
 	}

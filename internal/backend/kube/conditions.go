@@ -154,9 +154,7 @@ func (b *Backend) objectOutput(ctx context.Context, p program.Output, o *unstruc
 			return "", false, err
 		}
 		return buf.String(), true, nil
-	case b.cfg.JQ == nil:
-		return "", false, unavailable("this controller has no jq filters; use jsonPath")
 	}
-	value, err = b.cfg.JQ(ctx, p.JQFilter, o.Object)
+	value, err = jq(ctx, p.JQFilter, o.Object)
 	return value, err == nil, err
 }

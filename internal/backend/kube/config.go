@@ -40,8 +40,6 @@ type Config struct {
 	Results Results
 	// Decode reads the artifact JSON that a metadataFrom file holds; nil reads [program.Artifact].
 	Decode func(text string) (program.Artifact, error)
-	// JQ applies a jq filter to a JSON value and gives its results, each on a line, texts without quotes; nil refuses.
-	JQ func(ctx context.Context, filter string, input any) (string, error)
 	// Namespaces are those whose pods are watched; none is all.
 	Namespaces []string
 	// Now is the clock; nil is time.Now.

@@ -125,7 +125,7 @@ func (d *deed) create(ctx context.Context, t target) (*unstructured.Unstructured
 		if generate {
 			o.SetName(o.GetGenerateName() + ending5(d.identity, n))
 		}
-		made, err := d.of(t).Create(ctx, o, metav1.CreateOptions{FieldManager: fieldManager, DryRun: d.flags.dry()})
+		made, err := d.of(t).Create(ctx, o, metav1.CreateOptions{FieldManager: fieldManager, DryRun: d.flags.dry(), FieldValidation: metav1.FieldValidationStrict})
 		if !apierrors.IsAlreadyExists(err) {
 			return made, err
 		}

@@ -59,14 +59,14 @@ func (b *Backend) startObject(id key, run engine.Run, cmd engine.StartTask) {
 	})
 }
 
-// objectResult says how a resource template ended. As with Argo, whose pod exits with 1 then, what the API server refuses and
+// objectResult says how a resource template ended. As with Argo, whose executor exits with 64 then, what the API server refuses and
 // what the conditions call a failure is Failed.
 func objectResult(outputs engine.Outputs, err, cause error) engine.Result {
 	code := 0
 	if err == nil {
 		return engine.Result{Phase: engine.SucceededPhase, ExitCode: &code, Outputs: outputs}
 	}
-	code = 1
+	code = 64
 	var stopped stoppedError
 	var missing unavailable
 	switch {

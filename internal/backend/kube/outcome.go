@@ -214,7 +214,7 @@ func (l look) conclude(r *spec.Result) *ending {
 	if main := l.status(l.main()); e.Result.Phase == engine.FailedPhase && main != nil && main.State.Terminated != nil && main.State.Terminated.Reason == "OOMKilled" {
 		e.Result.Message = outOfMemory(l.main(), main.State.Terminated)
 	}
-	if e.Result.Phase == engine.SucceededPhase {
+	if e.Result.Phase == engine.SucceededPhase || !r.Ran { // it may have waited in vain for one that failed
 		if phase, why := l.others(); why != "" {
 			e.Result.Phase, e.Result.Message = phase, why
 		}

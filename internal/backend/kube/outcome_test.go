@@ -136,7 +136,7 @@ func TestOutcomeOfEndedPods(t *testing.T) {
 		"another container of a set failed":       {several: []string{"a", "main"}, status: status("Failed", exited("a", 1, "Error", ""), exited("main", 0, "Completed", done)), phase: phaseFailed, code: &zero, message: "a: Error (exit code 1)"},
 		"something broke around another container": {several: []string{"a", "main"}, status: status("Failed", exited("a", 65, "Error", ""), exited("main", 0, "Completed", done)), phase: phaseError, code: &zero,
 			message: "a: Error (exit code 65)"},
-		"a set's main waited in vain": {several: []string{"a", "main"}, status: status("Failed", exited("a", 1, "Error", ""), exited("main", 143, "Error", report(t, spec.Result{Phase: spec.Failed, ExitCode: &one, Message: "main: it needs container a"}))), phase: phaseFailed, code: &one, message: "main: it needs container a"},
+		"a set's main waited in vain": {several: []string{"a", "main"}, status: status("Failed", exited("a", 1, "Error", ""), exited("main", 143, "Error", report(t, spec.Result{Phase: spec.Failed, ExitCode: &one, Message: "main: it needs container a"}))), phase: phaseFailed, code: &one, message: "a: Error (exit code 1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}, Status: test.status}

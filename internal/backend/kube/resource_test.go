@@ -91,7 +91,7 @@ func TestResources(t *testing.T) {
 				name, {Name: "owner", JSONPath: "{.metadata.ownerReferences[0].uid}"}, {Name: "none", JSONPath: "{.spec.none}"},
 				{Name: "jq", JQFilter: ".data.key"},
 			},
-			want: map[string]any{"name": "made", "owner": "uid-1", "none": "", "jq": ".data.key of made"}, left: map[string]string{"made": "value"},
+			want: map[string]any{"name": "made", "owner": "uid-1", "none": "", "jq": "value"}, left: map[string]string{"made": "value"},
 		},
 		"create what is there": {
 			there: []runtime.Object{other()}, body: map[string]any{"action": "create", "manifest": manifest},
@@ -137,9 +137,6 @@ func TestResources(t *testing.T) {
 			o, sink := newThings(test.there...), newTold()
 			b := open(t, newCluster(), sink, func(c *Config) {
 				c.Objects = o
-				c.JQ = func(_ context.Context, filter string, input any) (string, error) {
-					return fmt.Sprintf("%s of %v", filter, input.(map[string]any)["metadata"].(map[string]any)["name"]), nil
-				}
 			})
 			cmd := resourceTask(t, test.body, test.outputs...)
 			cmd.RunPod = program.JSON(`{"serviceAccountName":"worker"}`)
@@ -152,6 +149,9 @@ func TestResources(t *testing.T) {
 			}
 			if r.Phase != test.phase || !strings.Contains(r.Message, test.message) || (r.Message == "") != (test.message == "") {
 				t.Errorf("phase %s, message %q; want %s %q", r.Phase, r.Message, test.phase, test.message)
+			}
+			if r.Phase == engine.FailedPhase && (r.ExitCode == nil || *r.ExitCode != 64) {
+				t.Errorf("exit code %v, want Argo's 64", r.ExitCode)
 			}
 			if diff := cmp.Diff(test.want, r.Outputs.Parameters); diff != "" {
 				t.Error(diff)
