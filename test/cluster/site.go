@@ -18,11 +18,28 @@ import (
 	"github.com/sluice-ml/sluice/test/images"
 )
 
-// The image of the executor, as it is loaded into the node.
-const ExecutorImage = "sluice.local/sluice-executor:test"
+// executorImage names the executor, as it is loaded into the node.
+const executorImage = "sluice.local/sluice-executor"
+
+// labelInstance is the label of objects that a controller with an instance ID looks after.
+const labelInstance = "workflows.argoproj.io/controller-instanceid"
 
 // hostAddress is where pods of a cluster that was brought up here reach this machine.
 const hostAddress = "10.244.0.1"
+
+// controllerSettings say what images run by themselves: there is no registry to ask.
+const controllerSettings = `images:
+  argoproj/argosay:v1: {entrypoint: [/usr/local/bin/cowsay]}
+  argoproj/argosay:v2: {entrypoint: [/argosay]}
+  nginx:1.13: {entrypoint: [nginx], cmd: [-g, "daemon off;"]}
+  nginx:latest: {entrypoint: [nginx], cmd: [-g, "daemon off;"]}
+  influxdb:1.2: {entrypoint: [influxd]}
+  curlimages/curl:latest: {entrypoint: [curl]}
+  stedolan/jq:latest: {entrypoint: [jq]}
+  busybox: {cmd: [sh]}
+  alpine:3.23: {cmd: [sh]}
+  python:alpine3.23: {cmd: [python3]}
+`
 
 // Options say what a site is made of.
 type Options struct {
@@ -32,6 +49,9 @@ type Options struct {
 	Work, Programs string
 	// Args are more arguments for the controller.
 	Args []string
+	// Instance is the ID of the controller and of what Create and Apply make, so that several sites share a cluster; empty for
+	// a controller that looks after all objects without one.
+	Instance string
 	// Log takes what the scripts and the controller have to say; nil discards the first and keeps the second in Work.
 	Log io.Writer
 }
@@ -80,7 +100,7 @@ func (s *Site) loadImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.loadImage(ctx, []string{ExecutorImage}, []string{"/sluice-executor"}, layer); err != nil {
+	if err := s.loadImage(ctx, []string{s.executor()}, []string{"/sluice-executor"}, layer); err != nil {
 		return err
 	}
 	marker := filepath.Join(s.options.Work, "images-loaded-"+filepath.Base(filepath.Dir(s.Kubeconfig)))
@@ -120,6 +140,23 @@ func (s *Site) loadImages(ctx context.Context) error {
 	return os.WriteFile(marker, nil, 0o600)
 }
 
+// executor names the executor's image: each instance has its own.
+func (s *Site) executor() string {
+	tag := "test"
+	if s.options.Instance != "" {
+		tag = s.options.Instance
+	}
+	return executorImage + ":" + tag
+}
+
+// file gives the path of a file of this site in the folder of what is kept.
+func (s *Site) file(name string) string {
+	if s.options.Instance != "" {
+		name = s.options.Instance + "-" + name
+	}
+	return filepath.Join(s.options.Work, name)
+}
+
 func (s *Site) loadImage(ctx context.Context, names, entrypoint []string, layer []byte) error {
 	r, w := io.Pipe()
 	go func() { _ = w.CloseWithError(images.Archive(w, names, entrypoint, layer)) }()
@@ -141,15 +178,22 @@ func (s *Site) Restart(ctx context.Context) error {
 	if err := os.MkdirAll(s.options.Work, 0o755); err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(s.options.Work, "controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(s.file("controller.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
+	settings := s.file("controller.yaml")
+	if err := os.WriteFile(settings, []byte(controllerSettings), 0o644); err != nil {
+		return err
+	}
 	args := append([]string{
-		"controller", "--kubeconfig", s.Kubeconfig, "--executor-image", ExecutorImage,
+		"controller", "--config", settings, "--kubeconfig", s.Kubeconfig, "--executor-image", s.executor(),
 		"--endpoint-address", fmt.Sprintf("0.0.0.0:%d", s.port), "--endpoint-url", fmt.Sprintf("https://%s:%d", hostAddress, s.port),
-		"--artifact-folder", filepath.Join(s.options.Work, "artifacts"), "--metrics-address", "0", "--health-address", "0",
+		"--artifact-folder", s.file("artifacts"), "--metrics-address", "0", "--health-address", "0",
 	}, s.options.Args...)
+	if s.options.Instance != "" {
+		args = append(args, "--instance-id", s.options.Instance)
+	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.options.Sluice, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -213,13 +257,32 @@ func (s *Site) Create(ctx context.Context, namespace string, object map[string]a
 	return err
 }
 
+// Apply makes an object, or makes one that is there like it: those of the whole cluster are shared by tests.
+func (s *Site) Apply(ctx context.Context, namespace string, object map[string]any) error {
+	s.label(object)
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	if meta, ok := object["metadata"].(map[string]any); !ok || meta["name"] == nil {
+		return s.Create(ctx, namespace, object)
+	}
+	args := []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}
+	if namespace != "" {
+		args = append(args, "--namespace", namespace)
+	}
+	_, err = s.Kubectl(ctx, text, args...)
+	return err
+}
+
 // CreateNamed makes an object and gives its name.
 func (s *Site) CreateNamed(ctx context.Context, namespace string, object map[string]any) (string, error) {
+	s.label(object)
 	text, err := json.Marshal(object)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"create", "-f", "-", "-o", "name"}
+	args := []string{"create", "--validate=warn", "-f", "-", "-o", "name"}
 	if namespace != "" {
 		args = append(args, "--namespace", namespace)
 	}
@@ -229,4 +292,27 @@ func (s *Site) CreateNamed(ctx context.Context, namespace string, object map[str
 	}
 	_, name, _ := strings.Cut(string(bytes.TrimSpace(out)), "/")
 	return name, nil
+}
+
+// Instance is the ID that the site's controller looks for; empty for none.
+func (s *Site) Instance() string { return s.options.Instance }
+
+// label puts the site's instance on an object that controllers look after.
+func (s *Site) label(object map[string]any) {
+	version, _ := object["apiVersion"].(string)
+	group, _, _ := strings.Cut(version, "/")
+	if s.options.Instance == "" || group != "argoproj.io" && group != "sluice.dev" {
+		return
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		object["metadata"] = meta
+	}
+	labels, _ := meta["labels"].(map[string]any)
+	if labels == nil {
+		labels = map[string]any{}
+		meta["labels"] = labels
+	}
+	labels[labelInstance] = s.options.Instance
 }

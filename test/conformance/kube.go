@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +68,7 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 		return nil, err
 	}
 	level := "restricted"
-	if objects.needsMore() {
+	if objects.needsMore() || objects.asRoot() {
 		level = "privileged"
 	}
 	namespace := fmt.Sprintf("conformance-%d", s.next.Add(1))
@@ -75,6 +76,11 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 	if err != nil {
 		return nil, err
 	}
+	volumes, err := s.volumes(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, volumes(context.WithoutCancel(ctx))) }()
 	defer func() {
 		if len(found) > 0 && s.keep {
 			found = append(found, "kept: namespace "+namespace)
@@ -82,12 +88,17 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 		}
 		err = errors.Join(err, done(context.WithoutCancel(ctx)))
 	}()
-	for _, o := range objects.before {
-		if err := s.site.Create(ctx, namespace, o); err != nil {
+	for _, o := range append(surroundings(), objects.before...) {
+		if err := s.site.Apply(ctx, namespace, o); err != nil && want.Result == "rejected" {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	name, err := s.site.CreateNamed(ctx, namespace, objects.workflow)
+	if err != nil && want.Result == "rejected" {
+		return nil, nil // by the API server already, as upstream's
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +122,28 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 		return found, err
 	}
 	return append(found, plainPods(pods)...), nil
+}
+
+// surroundings are what upstream's own test cluster has in its namespace: an account whose rights resource templates use, and
+// the objects that examples name without bringing them.
+func surroundings() []map[string]any {
+	object := func(apiVersion, kind, name string, more map[string]any) map[string]any {
+		o := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}
+		maps.Copy(o, more)
+		return o
+	}
+	all := []string{"*"}
+	return []map[string]any{
+		object("rbac.authorization.k8s.io/v1", "Role", "workflow", map[string]any{"rules": []any{map[string]any{
+			"apiGroups": []string{"", "batch", "argoproj.io"}, "resources": all, "verbs": all,
+		}}}),
+		object("rbac.authorization.k8s.io/v1", "RoleBinding", "workflow", map[string]any{
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "workflow"},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "default"}},
+		}),
+		object("v1", "ConfigMap", "my-config", map[string]any{"data": map[string]any{"workflow": "1", "template": "2"}}),
+		object("v1", "Secret", "my-secret", map[string]any{"stringData": map[string]any{"mypassword": "S00perS3cretPa55word"}}),
+	}
 }
 
 // objects are what a manifest's file holds: what must be there first, and the workflow.
@@ -137,6 +170,7 @@ func readObjects(m corpus.Manifest, want *argocheck.Expected) (objects, error) {
 				continue
 			}
 			delete(metadata(object), "namespace")
+			packedHere(object)
 			if object["kind"] == "Workflow" && file == m.Path && o.workflow == nil {
 				o.workflow = object
 				continue
@@ -159,10 +193,80 @@ func readObjects(m corpus.Manifest, want *argocheck.Expected) (objects, error) {
 			}
 		}
 	}
+	if o.workflow == nil && want.Result == "rejected" {
+		o.workflow, o.before = o.before[len(o.before)-1], o.before[:len(o.before)-1]
+	}
 	if o.workflow == nil {
 		return o, errors.New("the manifest has no workflow to run")
 	}
+	if meta := metadata(o.workflow); meta["name"] == nil && meta["generateName"] == nil {
+		meta["generateName"] = "unnamed-"
+	}
 	return o, nil
+}
+
+// asRoot lets those workflows run as root whose images need it and whose templates do not ask for it, as images' own users
+// are root: they are counted apart. It says whether this is one.
+func (o objects) asRoot() bool {
+	text, err := json.Marshal(o.workflow)
+	if err != nil {
+		return false
+	}
+	for _, image := range []string{`"nginx:`, `"influxdb:`} {
+		spec, ok := o.workflow["spec"].(map[string]any)
+		if ok && strings.Contains(string(text), `"image":`+image) {
+			spec["securityContext"] = map[string]any{"runAsUser": 0, "runAsNonRoot": false}
+			return true
+		}
+	}
+	return false
+}
+
+// volumes makes two volumes that claims of a namespace can be bound to, folders of this machine, and gives what removes
+// them: there is nothing here that provisions any.
+func (s *kubeSuite) volumes(ctx context.Context, namespace string) (func(context.Context) error, error) {
+	var names []string
+	for i := range 2 {
+		name := fmt.Sprintf("%s-%d", namespace, i)
+		folder := filepath.Join(s.work, "volumes", name)
+		if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o777), os.Chmod(folder, 0o777)); err != nil {
+			return nil, fmt.Errorf("make a volume: %w", err)
+		}
+		err := s.site.Apply(ctx, "", map[string]any{
+			"apiVersion": "v1", "kind": "PersistentVolume", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"capacity": map[string]any{"storage": "10Gi"}, "accessModes": []string{"ReadWriteOnce", "ReadWriteMany"},
+				"persistentVolumeReclaimPolicy": "Retain", "hostPath": map[string]any{"path": folder},
+				"claimRef": nil,
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, "persistentvolume/"+name)
+	}
+	return func(ctx context.Context) error {
+		_, err := s.site.Kubectl(ctx, nil, append([]string{"delete", "--wait=false", "--ignore-not-found"}, names...)...)
+		return err
+	}, nil
+}
+
+// packedHere lets every container run from the images that were loaded into the node: without a word on it the kubelet would
+// ask a registry about those without a tag.
+func packedHere(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, isImage := v["image"].(string); isImage && v["imagePullPolicy"] == nil {
+			v["imagePullPolicy"] = "IfNotPresent"
+		}
+		for _, in := range v {
+			packedHere(in)
+		}
+	case []any:
+		for _, in := range v {
+			packedHere(in)
+		}
+	}
 }
 
 // fromCron is the workflow that "argo submit --from cronwf/NAME" makes.

@@ -20,7 +20,7 @@ func argo(t *testing.T, namespace, stdin string, args ...string) string {
 		t.Skip("ARGO_CLI does not name upstream's argo program")
 	}
 	cmd := exec.CommandContext(t.Context(), program, append(args, "--namespace", namespace)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+site.Kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+site.Kubeconfig, "ARGO_INSTANCEID="+site.Instance())
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -53,7 +53,7 @@ spec:
   - name: approve
     suspend: {}
   - name: say
-    container: {image: busybox, command: [echo, said]}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [echo, said]}
 `
 
 const failing = `apiVersion: argoproj.io/v1alpha1
@@ -69,7 +69,7 @@ spec:
     - - {name: bad, template: exit, arguments: {parameters: [{name: code, value: "{{workflow.parameters.code}}"}]}}
   - name: exit
     inputs: {parameters: [{name: code}]}
-    container: {image: busybox, command: [sh, -c, "exit {{inputs.parameters.code}}"]}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, "exit {{inputs.parameters.code}}"]}
 `
 
 func name(t *testing.T, namespace, stdin string, args ...string) string {

@@ -25,10 +25,10 @@ spec:
   templates:
   - name: give
     inputs: {parameters: [{name: number}]}
-    script: {image: busybox, command: [sh], source: 'sleep 1; echo $(({{inputs.parameters.number}} * 2))'}
+    script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'sleep 1; echo $(({{inputs.parameters.number}} * 2))'}
   - name: sum
     inputs: {parameters: [{name: numbers}]}
-    script: {image: busybox, command: [sh], source: 'n=0; for i in {{inputs.parameters.numbers}}; do n=$((n + i)); done; echo $n'}
+    script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'n=0; for i in {{inputs.parameters.numbers}}; do n=$((n + i)); done; echo $n'}
   - name: main
     dag:
       tasks:

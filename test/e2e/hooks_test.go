@@ -43,10 +43,10 @@ spec:
       - {name: use, template: use, dependencies: [train], arguments: {parameters: [{name: loss, value: '{{tasks.train.outputs.result}}'}]}}
   - name: train
     inputs: {parameters: [{name: rate}]}
-    script: {image: busybox, command: [sh], source: 'date +%s'}
+    script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'date +%s'}
   - name: use
     inputs: {parameters: [{name: loss}]}
-    script: {image: busybox, command: [sh], source: 'echo "{{hooks.e2e.greeting}} $(date +%s) {{inputs.parameters.loss}}" # {{workflow.uid}}'}
+    script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'echo "{{hooks.e2e.greeting}} $(date +%s) {{inputs.parameters.loss}}" # {{workflow.uid}}'}
 `
 	}
 	first := submit(t, ns, manifest("watched: 'yes'"))
@@ -99,7 +99,7 @@ kind: Workflow
 metadata: {generateName: plain-}
 spec:
   entrypoint: main
-  templates: [{name: main, container: {image: busybox, command: [echo, hi]}}]
+  templates: [{name: main, container: {image: busybox, imagePullPolicy: IfNotPresent, command: [echo, hi]}}]
 `
 	// Nobody answers there: what it selects fails, what it does not goes on.
 	kubectl(t, `apiVersion: sluice.dev/v1alpha1

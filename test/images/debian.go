@@ -30,7 +30,7 @@ var ErrNoDebian = errors.New("cannot make a Debian image here")
 // DebianRoot gives the path of a tar archive of a Debian's root folder, made in folder once (a minute, as root, from the
 // machine's own package mirror).
 func DebianRoot(ctx context.Context, folder string) (string, error) {
-	archive := filepath.Join(folder, "debian-"+hex256([]byte(packages))[:8]+".tar")
+	archive := filepath.Join(folder, "debian-"+hex256([]byte(packages + " python"))[:8]+".tar")
 	if _, err := os.Stat(archive); err == nil {
 		return archive, nil
 	}
@@ -55,6 +55,10 @@ func DebianRoot(ctx context.Context, folder string) (string, error) {
 	defer os.RemoveAll(root)
 	if _, err := output(ctx, "debootstrap", "--variant=minbase", "--include="+packages, "bookworm", root, mirror); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoDebian, err)
+	}
+	// Some manifests call it by the name that the images of Python have.
+	if err := os.Symlink("python3", filepath.Join(root, "usr", "local", "bin", "python")); err != nil {
+		return "", fmt.Errorf("pack the Debian image: %w", err)
 	}
 	partial := archive + ".partial"
 	_, err = output(ctx, "tar", "-C", root, "--exclude=./var/cache/apt", "--exclude=./var/lib/apt", "--exclude=./usr/share/doc",
