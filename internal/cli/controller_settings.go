@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/backend/kube/pod"
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -84,9 +85,13 @@ func configMapSettings(ctx context.Context, core kubernetes.Interface, namespace
 	return []byte(o.Data["config"]), from, nil
 }
 
+// secretValue reads a value of a Secret. An error that may pass is artifact.ErrNotNow.
 func secretValue(ctx context.Context, core kubernetes.Interface, namespace, name, key string) (string, error) {
 	o, err := core.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
+		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			err = fmt.Errorf("%w: %w", artifact.ErrNotNow, err)
+		}
 		return "", err
 	}
 	value, ok := o.Data[key]
@@ -96,7 +101,8 @@ func secretValue(ctx context.Context, core kubernetes.Interface, namespace, name
 	return string(value), nil
 }
 
-// accountTokens makes tokens of the controller's own service account, by which hook plugins know it.
+// accountTokens makes tokens of the controller's own service account, by which hook plugins know it. It makes none that
+// the API server takes: a plugin could do with it what the controller may.
 type accountTokens struct {
 	core               kubernetes.Interface
 	namespace, account string
@@ -126,9 +132,26 @@ func (t *accountTokens) Token(ctx context.Context, audience string) (string, err
 	if err != nil {
 		return "", err
 	}
+	if err := t.harmless(ctx, audience, r.Status.Token); err != nil {
+		return "", err
+	}
 	if t.kept == nil {
 		t.kept = map[string]accountToken{}
 	}
 	t.kept[audience] = accountToken{r.Status.Token, r.Status.ExpirationTimestamp.Time}
 	return r.Status.Token, nil
+}
+
+// harmless asks the API server whether it would take a token itself: only it knows all its own audiences.
+func (t *accountTokens) harmless(ctx context.Context, audience, token string) error {
+	r, err := t.core.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token},
+	}, metav1.CreateOptions{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("find out whether the audience %s is the API server's own: %w", audience, err)
+	case r.Status.Authenticated:
+		return fmt.Errorf("the audience %s is the API server's own: a plugin gets no such token", audience)
+	}
+	return nil
 }

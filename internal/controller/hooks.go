@@ -182,10 +182,19 @@ func address(h *hook.Hook, hosts []string) string {
 		return "spec.http.url: " + err.Error()
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if slices.Contains(hosts, host) || serviceIn(host, own) {
-		return ""
+	if !slices.Contains(hosts, host) && !serviceIn(host, own) {
+		return fmt.Sprintf("a TaskHook may reach Services of its own namespace (NAME.%s.svc) and hosts that the controller allows, not %s", own, host)
 	}
-	return fmt.Sprintf("a TaskHook may reach Services of its own namespace (NAME.%s.svc) and hosts that the controller allows, not %s", own, host)
+	if auth := copied.Auth; auth != nil && auth.ServiceAccountToken != nil && !names(auth.ServiceAccountToken.Audience, host) {
+		return fmt.Sprintf("spec.http.auth.serviceAccountToken.audience: a TaskHook gets tokens for its own plugin only: it must be %s or https://%s", host, host)
+	}
+	return ""
+}
+
+// names says whether a token's audience is the host that the token is sent to. Whoever may write a TaskHook reads what it
+// is sent: a token for anybody else would let them speak there as the controller, to the API server first of all.
+func names(audience, host string) bool {
+	return audience == host || audience == "https://"+host
 }
 
 // serviceIn says whether a host name is that of a Service in a namespace.

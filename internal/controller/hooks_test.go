@@ -43,6 +43,11 @@ func TestHookAddresses(t *testing.T) {
 		"a name that looks own": {"TaskHook", "ml", `{url: "https://x.ml.svc.example.com/"}`, "https://x.ml.svc.example.com/", "not x.ml.svc.example.com"},
 		"listed":                {"TaskHook", "ml", `{url: "https://lineage.example.com/"}`, "https://lineage.example.com/", ""},
 		"an address":            {"TaskHook", "ml", `{url: "https://10.0.0.1/"}`, "https://10.0.0.1/", "not 10.0.0.1"},
+		"token for itself":      {"TaskHook", "ml", `{service: {name: lineage}, auth: {serviceAccountToken: {audience: lineage.ml.svc}}}`, "https://lineage.ml.svc:443/", ""},
+		"token by address":      {"TaskHook", "ml", `{service: {name: lineage}, auth: {serviceAccountToken: {audience: "https://lineage.ml.svc"}}}`, "https://lineage.ml.svc:443/", ""},
+		"token for the cluster": {"TaskHook", "ml", `{service: {name: lineage}, auth: {serviceAccountToken: {audience: "https://kubernetes.default.svc"}}}`, "https://lineage.ml.svc:443/", "its own plugin only"},
+		"token for a vault":     {"TaskHook", "ml", `{url: "https://lineage.example.com/", auth: {serviceAccountToken: {audience: vault}}}`, "https://lineage.example.com/", "its own plugin only"},
+		"cluster hook's token":  {"ClusterTaskHook", "", `{url: "https://x/", auth: {serviceAccountToken: {audience: lineage}}}`, "https://x/", ""},
 		"cluster hook":          {"ClusterTaskHook", "", `{service: {name: lineage, namespace: other}}`, "https://lineage.other.svc:443/", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
