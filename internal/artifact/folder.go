@@ -23,7 +23,8 @@ type folderBlock struct {
 	Path string `json:"path"`
 }
 
-func openFolder(body program.JSON) (Store, error) {
+// openFolder opens a folder of this machine, if that is among those that may be.
+func openFolder(body program.JSON, opts Options) (Store, error) {
 	var block folderBlock
 	if err := json.Unmarshal(body, &block); err != nil {
 		return nil, err
@@ -31,7 +32,17 @@ func openFolder(body program.JSON) (Store, error) {
 	if !filepath.IsAbs(block.Path) {
 		return nil, fmt.Errorf("path %q must be absolute", block.Path)
 	}
-	return folderStore{path: filepath.Clean(block.Path)}, nil
+	file := filepath.Clean(block.Path)
+	if opts.Roots != nil && !slices.ContainsFunc(opts.Roots, func(root string) bool { return below(root, file) }) {
+		return nil, fmt.Errorf("%w: %s", ErrOutside, file)
+	}
+	return folderStore{path: file}, nil
+}
+
+// below says whether a path is a folder or lies in it.
+func below(folder, file string) bool {
+	rel, err := filepath.Rel(folder, file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // file is a key's path; a key cannot leave the location.

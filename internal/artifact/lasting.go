@@ -14,7 +14,7 @@ func Lasting(err error) bool {
 	var plain *StatusError
 	var s3 minio.ErrorResponse
 	switch {
-	case errors.Is(err, ErrNoSecret), errors.Is(err, ErrUnknownKind), errors.Is(err, ErrReadOnly), errors.Is(err, ErrTree):
+	case errors.Is(err, ErrNoSecret), errors.Is(err, ErrUnknownKind), errors.Is(err, ErrReadOnly), errors.Is(err, ErrTree), errors.Is(err, ErrOutside):
 		return true
 	case errors.As(err, &plain):
 		status = plain.Status

@@ -35,7 +35,7 @@ func Open(block program.JSON, opts Options) (Store, error) {
 	var s Store
 	switch kind {
 	case "folder":
-		s, err = openFolder(body)
+		s, err = openFolder(body, opts)
 	case "raw":
 		s, err = openRaw(body)
 	case "http":

@@ -42,8 +42,12 @@ type SecretFunc func(name, key string) (string, error)
 
 // Options are what stores need besides their block. The zero value is useful.
 type Options struct {
-	// Secrets answers the secret references in store blocks; nil knows none.
+	// Secrets answers the secret references in store blocks; nil knows none. An error that is [ErrNotNow] may pass, any other
+	// is as lasting as the Secret.
 	Secrets SecretFunc
+	// Roots are the absolute paths of the folders that folder stores may be in; nil is anywhere. Whoever opens stores for
+	// others, who may not read this machine's files, must set them.
+	Roots []string
 	// Client does HTTP requests; nil is a client without a timeout for the whole transfer.
 	Client *http.Client
 	// Limits bound what archives may unpack to; zero fields are the defaults.
@@ -61,11 +65,17 @@ func (o Options) secret(name, key string) (string, error) {
 		return "", secretError{errors.New("secret " + name + ": no secrets are known here")}
 	}
 	value, err := o.Secrets(name, key)
-	if err != nil {
-		return "", secretError{err}
+	if err != nil && !errors.Is(err, ErrNotNow) {
+		err = secretError{err}
 	}
-	return value, nil
+	return value, err
 }
+
+// ErrOutside says that a folder store is in none of the folders where it may be.
+var ErrOutside = errors.New("folders of this machine are no place for artifacts here, but for the one that it keeps them in")
+
+// ErrNotNow says that something which a store needs cannot be had at the moment, but perhaps later.
+var ErrNotNow = errors.New("not to be had at the moment")
 
 // Exists says whether an artifact's bytes are where its description says.
 func Exists(ctx context.Context, a program.Artifact, opts Options) (bool, error) {

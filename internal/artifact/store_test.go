@@ -299,6 +299,45 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+func TestFoldersStayInTheirRoots(t *testing.T) {
+	root := t.TempDir()
+	opts := Options{Roots: []string{root}}
+	for path, may := range map[string]bool{
+		root: true, root + "/run/x": true, root + "/a/../x": true,
+		root + "x": false, root + "/../x": false, "/": false, "/etc/passwd": false,
+	} {
+		for name, a := range map[string]program.Artifact{
+			"block":   {Store: block(t, "folder", map[string]any{"path": path})},
+			"path":    {URI: path},
+			"address": {URI: "file://" + path},
+		} {
+			_, err := OpenArtifact(a, opts)
+			if (err == nil) != may || err != nil && (!errors.Is(err, ErrOutside) || !Lasting(err)) {
+				t.Errorf("%s %s: got %v, want allowed %v", name, path, err, may)
+			}
+		}
+	}
+	if _, err := OpenArtifact(program.Artifact{URI: "/etc/passwd"}, Options{Roots: []string{}}); !errors.Is(err, ErrOutside) {
+		t.Error("no root is no folder, and not any:", err)
+	}
+}
+
+func TestSecretsThatCannotBeReadNow(t *testing.T) {
+	for what, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"missing":     {errors.New("there is none"), true},
+		"unreachable": {fmt.Errorf("%w: no connection", ErrNotNow), false},
+	} {
+		_, err := Open(program.JSON(`{"s3":{"bucket":"b","key":"x","accessKeySecret":{"name":"n","key":"k"}}}`),
+			Options{Secrets: func(string, string) (string, error) { return "", test.err }})
+		if !errors.Is(err, test.err) || Lasting(err) != test.want {
+			t.Errorf("%s: got %v, lasting %v", what, err, Lasting(err))
+		}
+	}
+}
+
 func TestFolderKeysStayInside(t *testing.T) {
 	s, err := Open(block(t, "folder", map[string]any{"path": t.TempDir()}), Options{})
 	if err != nil {

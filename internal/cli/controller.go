@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -121,6 +122,9 @@ func (a *app) controller(ctx context.Context, o controllerFlags) error {
 	}
 	if o.artifactFolder == "" {
 		o.artifactFolder = a.folder("artifacts")
+	}
+	if o.artifactFolder, err = filepath.Abs(o.artifactFolder); err != nil {
+		return usage("--artifact-folder: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -104,14 +104,14 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 		return nil, err
 	}
 	hub := runner.NewHub()
-	artifacts := func(run engine.Run) artifact.Options { return runArtifacts(core, run) }
+	artifacts := func(run engine.Run) artifact.Options { return runArtifacts(core, o.artifactFolder, run.Namespace) }
 	results := endpoint.StoredResults{Options: artifacts}
 	pods, err := a.kubeBackend(cfg, core, o, settings, authority, artifacts, results, hub)
 	if err != nil {
 		return nil, err
 	}
 	conditions := &submission.Manifest{Lang: argoexpr.New()}
-	others := builtin.New(builtin.Config{Home: a.home, Eval: conditions.Eval}, hub)
+	others := builtin.New(builtin.Config{Home: a.home, Eval: conditions.Eval, Artifacts: artifacts, Transport: publicTransport()}, hub)
 	tasks := backend.ByKind(pods, others)
 	p.ends = append(p.ends, tasks.Close)
 	reg, err := hook.NewRegistry(nil)
@@ -190,13 +190,24 @@ func protobuf(cfg *rest.Config) *rest.Config {
 	return c
 }
 
-// runArtifacts are how the stores of a run are opened: with Secrets of its own namespace.
-func runArtifacts(core kubernetes.Interface, run engine.Run) artifact.Options {
-	return artifact.Options{Secrets: func(name, key string) (string, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		return secretValue(ctx, core, run.Namespace, name, key)
-	}}
+// runArtifacts are how the stores of a namespace's runs are opened: with its Secrets, as they are now, and of the controller's
+// own files with the folder only that holds the namespace's artifacts.
+func runArtifacts(core kubernetes.Interface, folder, namespace string) artifact.Options {
+	return artifact.Options{
+		Roots: []string{filepath.Join(folder, namespace)},
+		Secrets: func(name, key string) (string, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			return secretValue(ctx, core, namespace, name, key)
+		},
+	}
+}
+
+// publicTransport does the requests of HTTP templates, which are the workflows' authors': it reaches what hooks may reach.
+func publicTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one by the library's documentation
+	t.DialContext, t.Proxy = hook.DialPublic, nil        // a proxy would reach for them what they may not
+	return t
 }
 
 // readSettings reads the settings that --config names.

@@ -170,8 +170,9 @@ func (a *app) backend(e *execution, sink runner.Sink) (runner.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts := a.artifactOptions(e.manifest)
 	others := builtin.New(builtin.Config{
-		Home: a.home, Eval: e.manifest.Eval, Secrets: e.manifest.Secrets, Artifacts: a.artifactOptions(e.manifest),
+		Home: a.home, Eval: e.manifest.Eval, Artifacts: func(engine.Run) artifact.Options { return opts },
 	}, sink)
 	return backend.ByKind(containers, others), nil
 }

@@ -29,12 +29,11 @@ type Config struct {
 	Home string
 	// Eval evaluates success conditions and transformations; without it tasks that have one end as an Error.
 	Eval Eval
-	// Client does HTTP requests; nil is one with the usual settings.
-	Client *http.Client
-	// Secrets by name, then key, for headers.
-	Secrets map[string]map[string]string
-	// Artifacts are options for the stores that data tasks list.
-	Artifacts artifact.Options
+	// Transport does HTTP requests; nil is [http.DefaultTransport]. It says who may be reached.
+	Transport *http.Transport
+	// Artifacts gives the options for the stores that data tasks of a run list, and with them the Secrets of headers; nil
+	// knows no Secrets.
+	Artifacts func(run engine.Run) artifact.Options
 }
 
 // Backend carries out built-in kinds. A task that was running when its program died is begun again by the next Start; the
@@ -101,7 +100,7 @@ func (b *Backend) Start(_ context.Context, run engine.Run, cmd engine.StartTask)
 	b.done.Go(func() {
 		defer cancel(nil)
 		b.sink.Tell(run.UID, engine.Event{Running: &engine.Running{Node: cmd.Node}})
-		result := b.carry(ctx, cmd)
+		result := b.carry(ctx, run, cmd)
 		if b.ctx.Err() != nil {
 			return
 		}
@@ -121,7 +120,7 @@ func (b *Backend) tell(run engine.Run, cmd engine.StartTask, result engine.Resul
 }
 
 // carry does the work of one task.
-func (b *Backend) carry(ctx context.Context, cmd engine.StartTask) engine.Result {
+func (b *Backend) carry(ctx context.Context, run engine.Run, cmd engine.StartTask) engine.Result {
 	if cmd.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, cmd.Timeout, fmt.Errorf("the task took longer than its timeout of %v", cmd.Timeout))
@@ -130,9 +129,9 @@ func (b *Backend) carry(ctx context.Context, cmd engine.StartTask) engine.Result
 	var result engine.Result
 	switch cmd.Body.Kind {
 	case program.HTTP:
-		result = b.request(ctx, cmd)
+		result = b.request(ctx, cmd, b.options(run))
 	case program.Data:
-		result = b.data(ctx, cmd)
+		result = b.data(ctx, cmd, b.options(run))
 	case program.Importer:
 		result = importer(cmd)
 	case program.Resource:
@@ -146,6 +145,13 @@ func (b *Backend) carry(ctx context.Context, cmd engine.StartTask) engine.Result
 		result.Phase, result.Message, result.Transient = engine.FailedPhase, cause.Error(), false
 	}
 	return result
+}
+
+func (b *Backend) options(run engine.Run) artifact.Options {
+	if b.cfg.Artifacts == nil {
+		return artifact.Options{}
+	}
+	return b.cfg.Artifacts(run)
 }
 
 // broken is the result of a task that could not be carried out.

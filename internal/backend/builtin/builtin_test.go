@@ -1,9 +1,11 @@
 package builtin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -79,10 +82,33 @@ func echo(t *testing.T) *httptest.Server {
 	return server
 }
 
+// What may be reached holds for requests that ask for settings of their own, too.
+func TestTransportDecidesWhatIsReached(t *testing.T) {
+	server := echo(t)
+	refused := errors.New("not this one")
+	cfg := Config{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, refused }}}
+	for _, insecure := range []bool{false, true} {
+		_, sink := start(t, cfg, request(program.Request{URL: server.URL, InsecureSkipVerify: insecure}))
+		if r := sink.finished(t); r.Phase != engine.FailedPhase || !strings.Contains(r.Message, refused.Error()) {
+			t.Errorf("insecure %v: %s %q", insecure, r.Phase, r.Message)
+		}
+	}
+}
+
 func TestRequests(t *testing.T) {
 	server := echo(t)
 	cfg := Config{
-		Secrets: map[string]map[string]string{"s": {"k": "secret"}},
+		Artifacts: func(run engine.Run) artifact.Options {
+			return artifact.Options{Secrets: func(name, key string) (string, error) {
+				switch run.UID + "/" + name + "/" + key {
+				case "u/s/k":
+					return "secret", nil
+				case "u/later/k":
+					return "", fmt.Errorf("%w: try again", artifact.ErrNotNow)
+				}
+				return "", fmt.Errorf("no key %q of a Secret %q", key, name)
+			}}
+		},
 		Eval: func(source string, vars map[string]any) (any, error) {
 			answer := vars["response"].(map[string]any)
 			asked := vars["request"].(map[string]any)
@@ -115,6 +141,8 @@ func TestRequests(t *testing.T) {
 		"a condition that is broken":  {program.Request{URL: "/", SuccessCondition: "x"}, engine.ErrorPhase, `successCondition "x": no such thing`, "GET "},
 		"a condition that is a text":  {program.Request{URL: "/", SuccessCondition: "text"}, engine.ErrorPhase, "is no boolean but string", "GET "},
 		"an unknown secret":           {program.Request{URL: "/", Headers: []program.EnvVar{{Name: "A", Secret: "none", Key: "k"}}}, engine.ErrorPhase, `header A: no key "k" of a Secret "none"`, ""},
+		"an optional secret":          {program.Request{URL: "/", Headers: []program.EnvVar{{Name: "A", Secret: "none", Key: "k", Optional: true}}}, engine.SucceededPhase, "", "GET "},
+		"a secret that is late":       {program.Request{URL: "/", Headers: []program.EnvVar{{Name: "A", Secret: "later", Key: "k", Optional: true}}}, engine.ErrorPhase, "header A: not to be had at the moment: try again", ""},
 		"a timeout of its own":        {program.Request{URL: "/hang", TimeoutSeconds: 1}, engine.FailedPhase, "Client.Timeout", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ type dataBlock struct {
 
 // data lists the paths of an artifact and transforms the list; each expression sees the list so far as data. The
 // result is JSON.
-func (b *Backend) data(ctx context.Context, cmd engine.StartTask) engine.Result {
-	value, err := b.listAndTransform(ctx, cmd.Body)
+func (b *Backend) data(ctx context.Context, cmd engine.StartTask, opts artifact.Options) engine.Result {
+	value, err := b.listAndTransform(ctx, cmd.Body, opts)
 	if err != nil {
 		return broken(err)
 	}
@@ -37,16 +37,16 @@ func (b *Backend) data(ctx context.Context, cmd engine.StartTask) engine.Result 
 	return engine.Result{Phase: engine.SucceededPhase, Outputs: engine.Outputs{Result: &result}}
 }
 
-func (b *Backend) listAndTransform(ctx context.Context, body program.Body) (any, error) {
+func (b *Backend) listAndTransform(ctx context.Context, body program.Body, opts artifact.Options) (any, error) {
 	var block dataBlock
 	if err := json.Unmarshal(body.Data, &block); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	paths, err := b.paths(ctx, body.Source, authorsKey(block.Source.ArtifactPaths))
+	listed, err := paths(ctx, body.Source, opts, authorsKey(block.Source.ArtifactPaths))
 	if err != nil {
 		return nil, fmt.Errorf("data.source.artifactPaths: %w", err)
 	}
-	var value any = paths
+	var value any = listed
 	for i, t := range block.Transformation {
 		if b.cfg.Eval == nil {
 			return nil, errors.New("data: expressions cannot be evaluated here")
@@ -72,11 +72,11 @@ func authorsKey(block map[string]json.RawMessage) string {
 
 // paths lists what lies below an artifact's location: keys in full, so that each names an artifact where the author's key
 // named their folder.
-func (b *Backend) paths(ctx context.Context, source *program.Binding, prefix string) ([]any, error) {
+func paths(ctx context.Context, source *program.Binding, opts artifact.Options, prefix string) ([]any, error) {
 	if source == nil || len(source.Location) == 0 {
 		return nil, errors.New("no location: name a store, such as s3")
 	}
-	s, err := artifact.Open(source.Location, b.cfg.Artifacts)
+	s, err := artifact.Open(source.Location, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func (b *Backend) paths(ctx context.Context, source *program.Binding, prefix str
 	if prefix == "" {
 		prefix = artifact.Key(source.Location)
 	}
-	paths := make([]any, len(objects))
+	found := make([]any, len(objects))
 	for i, o := range objects {
-		paths[i] = path.Join(prefix, o.Key)
+		found[i] = path.Join(prefix, o.Key)
 	}
-	return paths, nil
+	return found, nil
 }

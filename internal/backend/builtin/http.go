@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/program"
 )
@@ -23,14 +24,16 @@ const (
 
 // request does an HTTP task: its result is the answer's body. As with Argo, it succeeds with any 2xx status unless a
 // success condition says otherwise, over request.{method,url,body,headers} and response.{statusCode,body,headers}.
-func (b *Backend) request(ctx context.Context, cmd engine.StartTask) engine.Result {
+func (b *Backend) request(ctx context.Context, cmd engine.StartTask, opts artifact.Options) engine.Result {
 	r := cmd.Body.Request
 	if r == nil {
 		return broken(errors.New("the task has no request"))
 	}
-	req, body, err := b.newRequest(ctx, *r)
+	req, body, err := newRequest(ctx, *r, opts.Secrets)
 	if err != nil {
-		return broken(err)
+		result := broken(err)
+		result.Transient = errors.Is(err, artifact.ErrNotNow)
+		return result
 	}
 	client, done := b.client(*r)
 	defer done()
@@ -64,7 +67,7 @@ func (b *Backend) request(ctx context.Context, cmd engine.StartTask) engine.Resu
 	return result
 }
 
-func (b *Backend) newRequest(ctx context.Context, r program.Request) (*http.Request, string, error) {
+func newRequest(ctx context.Context, r program.Request, secrets artifact.SecretFunc) (*http.Request, string, error) {
 	body := []byte(r.Body)
 	if len(r.BodyBytes) > 0 {
 		body = r.BodyBytes
@@ -80,9 +83,8 @@ func (b *Backend) newRequest(ctx context.Context, r program.Request) (*http.Requ
 	for _, h := range r.Headers {
 		value := h.Value
 		if h.Secret != "" {
-			var known bool
-			if value, known = b.cfg.Secrets[h.Secret][h.Key]; !known && !h.Optional {
-				return nil, "", fmt.Errorf("header %s: no key %q of a Secret %q is known here", h.Name, h.Key, h.Secret)
+			if value, err = secretOf(secrets, h.Secret, h.Key); err != nil && (!h.Optional || errors.Is(err, artifact.ErrNotNow)) {
+				return nil, "", fmt.Errorf("header %s: %w", h.Name, err)
 			}
 		}
 		if strings.EqualFold(h.Name, "Host") {
@@ -94,20 +96,27 @@ func (b *Backend) newRequest(ctx context.Context, r program.Request) (*http.Requ
 	return req, string(body), nil
 }
 
-// client is the shared one, or one of the request's own where that asks for other settings.
-func (b *Backend) client(r program.Request) (client *http.Client, done func()) {
-	own := http.Client{}
-	if b.cfg.Client != nil {
-		own = *b.cfg.Client
+func secretOf(secrets artifact.SecretFunc, name, key string) (string, error) {
+	if secrets == nil {
+		return "", fmt.Errorf("no key %q of a Secret %q is known here", key, name)
 	}
-	own.Timeout = defaultTimeout
+	return secrets(name, key)
+}
+
+// client shares its connections with others, unless the request asks for other settings.
+func (b *Backend) client(r program.Request) (client *http.Client, done func()) {
+	transport := b.cfg.Transport
+	if transport == nil {
+		transport = http.DefaultTransport.(*http.Transport) //nolint:forcetypeassert // it is one by the library's documentation
+	}
+	own := http.Client{Transport: transport, Timeout: defaultTimeout}
 	if r.TimeoutSeconds > 0 {
 		own.Timeout = time.Duration(r.TimeoutSeconds) * time.Second
 	}
 	if !r.InsecureSkipVerify {
 		return &own, func() {}
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()      //nolint:forcetypeassert // it is one by the library's documentation
+	transport = transport.Clone()
 	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the template asks for it (insecureSkipVerify)
 	own.Transport = transport
 	return &own, transport.CloseIdleConnections
