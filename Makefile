@@ -14,6 +14,11 @@ TOOLS       := $(CURDIR)/build/tools
 
 # Where the manifests that the conformance suites run lie; without them those suites are skipped.
 CONFORMANCE ?= ../shared/conformance
+# Scripts that bring up a Kubernetes on this machine, for the suites that need one where KUBECONFIG is not set.
+CLUSTER     ?= ../shared/cluster
+# A program that serves a folder as an object store, for the manifests that need one: make $(S3).
+S3          ?= $(TOOLS)/versitygw
+VERSITYGW   := v1.8.0
 # More for the conformance program: ARGS='-run loops -suite argo'.
 ARGS        ?=
 # How long each fuzzer runs.
@@ -103,6 +108,11 @@ containers: build ## ten of those manifests in containers by podman, from images
 	@$(GO) run ./test/conformance -corpus $(CONFORMANCE) -sluice bin/sluice -suite argo -class local -runtime podman -n 10 \
 	  -name containers -doc "" -out build/containers.json -parallel 2 $(ARGS)
 
+.PHONY: conformance-kube
+conformance-kube: build ## the Argo manifests as Workflow objects on a cluster: that of KUBECONFIG, or one that CLUSTER's scripts bring up
+	@$(GO) run ./test/conformance -corpus $(CONFORMANCE) -cluster $(CLUSTER) -sluice bin/sluice -suite kube \
+	  -out build/conformance-kube.json -timeout 3m $(if $(wildcard $(S3)),-s3 $(S3)) $(ARGS)
+
 .PHONY: readme
 readme: build ## run every command that the README shows, and every example
 	@$(GO) test -tags whole -count=1 -timeout 10m -json ./test/readme ./test/examples | $(GO) run ./test/report -name readme
@@ -141,6 +151,11 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS)/new GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	mv $(TOOLS)/new/golangci-lint $@
+
+$(TOOLS)/versitygw:
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS)/new GOFLAGS= $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
+	mv $(TOOLS)/new/versitygw $@
 
 $(TOOLS)/govulncheck-$(VULNCHECK):
 	@mkdir -p $(TOOLS)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +46,8 @@ type Options struct {
 	Scripts, Sluice string
 	// Work is a folder for what is kept between runs; Programs the corpus' folder of programs for images.
 	Work, Programs string
+	// S3 is a program (versitygw) that serves a folder as an object store; empty is none.
+	S3 string
 	// Args are more arguments for the controller.
 	Args []string
 	// Instance is the ID of the controller and of what Create and Apply make, so that several sites share a cluster; empty for
@@ -63,6 +64,15 @@ type Site struct {
 	controller *exec.Cmd
 	ended      chan error
 	port       int
+	store      *s3Server
+}
+
+// S3 is the address of the object store, empty where there is none.
+func (s *Site) S3() string {
+	if s.store == nil {
+		return ""
+	}
+	return s.store.address
 }
 
 // Start makes a site. Close ends the controller; the cluster stays.
@@ -86,6 +96,11 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 	}
 	if _, err := c.Kubectl(ctx, nil, "wait", "--for", "condition=Established", "crd/workflows.argoproj.io", "--timeout", "60s"); err != nil {
 		return nil, err
+	}
+	if o.S3 != "" {
+		if s.store, err = startS3(ctx, o.S3, filepath.Join(o.Work, "s3"), filepath.Join(o.Work, "s3.log")); err != nil {
+			return nil, err
+		}
 	}
 	return s, s.startController(ctx)
 }
@@ -165,12 +180,11 @@ func (s *Site) loadImage(ctx context.Context, names, entrypoint []string, layer 
 
 // startController runs the controller on this machine, at a free port, until Close.
 func (s *Site) startController(ctx context.Context) error {
-	listen, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "0.0.0.0:0")
-	if err != nil {
-		return fmt.Errorf("find a port for the task endpoint: %w", err)
+	var err error
+	if s.port, err = freePort(ctx); err != nil {
+		return err
 	}
-	s.port = listen.Addr().(*net.TCPAddr).Port
-	return errors.Join(listen.Close(), s.Restart(ctx))
+	return s.Restart(ctx)
 }
 
 // Restart starts the controller, at the address that it had.
@@ -215,8 +229,11 @@ func (s *Site) Kill() error {
 	return nil
 }
 
-// Close ends the controller.
+// Close ends the controller and the object store.
 func (s *Site) Close(context.Context) error {
+	if s.store != nil {
+		defer s.store.close()
+	}
 	if s.controller == nil {
 		return nil
 	}

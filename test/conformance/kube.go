@@ -32,7 +32,7 @@ type kubeSuite struct {
 
 func (s *kubeSuite) prepare(ctx context.Context) (string, error) {
 	site, err := cluster.Start(ctx, cluster.Options{
-		Scripts: s.cluster, Sluice: s.sluice, Work: s.work, Programs: s.programs, Log: os.Stderr,
+		Scripts: s.cluster, Sluice: s.sluice, Work: s.work, Programs: s.programs, S3: s.s3, Log: os.Stderr,
 	})
 	if errors.Is(err, cluster.ErrNone) {
 		return err.Error(), nil
@@ -46,6 +46,14 @@ func (s *kubeSuite) finish(ctx context.Context) error {
 		return nil
 	}
 	return s.site.Close(ctx)
+}
+
+// skip says why a manifest cannot be run here.
+func (s *kubeSuite) skip(m corpus.Manifest) string {
+	if m.Class == "store" && s.s3 == "" {
+		return "there is no object store: -s3 names the program"
+	}
+	return ""
 }
 
 func (s *kubeSuite) check(ctx context.Context, m corpus.Manifest) []string {
@@ -63,7 +71,7 @@ func (s *kubeSuite) check(ctx context.Context, m corpus.Manifest) []string {
 }
 
 func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.Expected) (found []string, err error) {
-	objects, err := readObjects(m, want)
+	objects, err := s.readObjects(m, want)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +96,7 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 		}
 		err = errors.Join(err, done(context.WithoutCancel(ctx)))
 	}()
-	for _, o := range append(surroundings(), objects.before...) {
+	for _, o := range append(s.surroundings(), objects.before...) {
 		if err := s.site.Apply(ctx, namespace, o); err != nil && want.Result == "rejected" {
 			return nil, nil
 		} else if err != nil {
@@ -126,14 +134,14 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 
 // surroundings are what upstream's own test cluster has in its namespace: an account whose rights resource templates use, and
 // the objects that examples name without bringing them.
-func surroundings() []map[string]any {
+func (s *kubeSuite) surroundings() []map[string]any {
 	object := func(apiVersion, kind, name string, more map[string]any) map[string]any {
 		o := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}
 		maps.Copy(o, more)
 		return o
 	}
 	all := []string{"*"}
-	return []map[string]any{
+	here := []map[string]any{
 		object("rbac.authorization.k8s.io/v1", "Role", "workflow", map[string]any{"rules": []any{map[string]any{
 			"apiGroups": []string{"", "batch", "argoproj.io"}, "resources": all, "verbs": all,
 		}}}),
@@ -144,6 +152,18 @@ func surroundings() []map[string]any {
 		object("v1", "ConfigMap", "my-config", map[string]any{"data": map[string]any{"workflow": "1", "template": "2"}}),
 		object("v1", "Secret", "my-secret", map[string]any{"stringData": map[string]any{"mypassword": "S00perS3cretPa55word"}}),
 	}
+	if s.site.S3() == "" {
+		return here
+	}
+	repository := func(bucket string) string {
+		return fmt.Sprintf(`{"s3": {"endpoint": %q, "insecure": true, "bucket": %q, "accessKeySecret": {"name": %[3]q, "key": "accesskey"}, "secretKeySecret": {"name": %[3]q, "key": "secretkey"}}}`, s.site.S3(), bucket, cluster.S3Secret)
+	}
+	return append(here,
+		object("v1", "Secret", cluster.S3Secret, map[string]any{"stringData": cluster.S3Credentials()}),
+		object("v1", "ConfigMap", "artifact-repositories", map[string]any{
+			"metadata": map[string]any{"name": "artifact-repositories", "annotations": map[string]any{"workflows.argoproj.io/default-artifact-repository": "default-v1"}},
+			"data":     map[string]any{"default-v1": repository(cluster.Buckets()[0]), "my-key": repository(cluster.Buckets()[0])},
+		}))
 }
 
 // objects are what a manifest's file holds: what must be there first, and the workflow.
@@ -154,7 +174,7 @@ type objects struct {
 
 // readObjects reads the files of a manifest, and makes the workflow that upstream ran: a template through a reference to
 // it, a cron workflow as the workflow that it would start.
-func readObjects(m corpus.Manifest, want *argocheck.Expected) (objects, error) {
+func (s *kubeSuite) readObjects(m corpus.Manifest, want *argocheck.Expected) (objects, error) {
 	var o objects
 	for _, file := range append(append([]string{}, m.Needs...), m.Path) {
 		text, err := os.ReadFile(file)
@@ -171,6 +191,7 @@ func readObjects(m corpus.Manifest, want *argocheck.Expected) (objects, error) {
 			}
 			delete(metadata(object), "namespace")
 			packedHere(object)
+			object = s.reachable(object)
 			if object["kind"] == "Workflow" && file == m.Path && o.workflow == nil {
 				o.workflow = object
 				continue
@@ -249,6 +270,19 @@ func (s *kubeSuite) volumes(ctx context.Context, namespace string) (func(context
 		_, err := s.site.Kubectl(ctx, nil, append([]string{"delete", "--wait=false", "--ignore-not-found"}, names...)...)
 		return err
 	}, nil
+}
+
+// reachable puts the address of the object store here in place of the name that it has on upstream's cluster.
+func (s *kubeSuite) reachable(object map[string]any) map[string]any {
+	text, err := json.Marshal(object)
+	if err != nil || s.site.S3() == "" {
+		return object
+	}
+	var out map[string]any
+	if json.Unmarshal(bytes.ReplaceAll(text, []byte(`"minio:9000"`), fmt.Appendf(nil, "%q", s.site.S3())), &out) != nil {
+		return object
+	}
+	return out
 }
 
 // packedHere lets every container run from the images that were loaded into the node: without a word on it the kubelet would

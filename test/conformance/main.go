@@ -32,14 +32,14 @@ var asked = map[string][]string{
 }
 
 type options struct {
-	corpus, sluice, out, doc, requirements, work, bin, cluster string
-	suites, classes                                            []string
-	match, runtime, name                                       string
-	most                                                       int
-	limit                                                      time.Duration
-	parallel                                                   int
-	percent                                                    float64
-	keep, verbose                                              bool
+	corpus, sluice, out, doc, requirements, work, bin, cluster, s3 string
+	suites, classes                                                []string
+	match, runtime, name                                           string
+	most, every                                                    int
+	limit                                                          time.Duration
+	parallel                                                       int
+	percent                                                        float64
+	keep, verbose                                                  bool
 }
 
 func main() {
@@ -68,12 +68,14 @@ func parse() options {
 	flag.StringVar(&o.work, "work", "build/conformance", "folder for what is kept between runs (the Python environment)")
 	flag.StringVar(&o.bin, "bin", "test/conformance/bin", "folder of programs that shorten long naps")
 	flag.StringVar(&o.cluster, "cluster", "../shared/cluster", "folder of scripts that bring a cluster up, for the suite kube where KUBECONFIG is not set")
+	flag.StringVar(&o.s3, "s3", "", "a program that serves a folder as an object store (versitygw), for the suite kube and its class store")
 	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
 	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
 	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
 	flag.StringVar(&o.name, "name", "conformance", "what the totals are called")
 	flag.StringVar(&o.runtime, "runtime", "", "run Argo tasks in containers by podman or docker, from images packed here; only manifests whose images are")
 	flag.IntVar(&o.most, "n", 0, "run at most so many manifests of a suite; 0: all")
+	flag.IntVar(&o.every, "every", 1, "run every so many-th manifest of a suite: a sample")
 	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "limit for one manifest")
 	flag.IntVar(&o.parallel, "parallel", 4, "how many manifests run at once")
 	flag.Float64Var(&o.percent, "percent", 95, "share of each class that must pass")
@@ -161,6 +163,13 @@ func runSuite(ctx context.Context, o options, name string, corpora []corpus.Suit
 		fmt.Printf("%s: skipped: %s\n%s-%s: 0 passed, 0 failed, %d skipped\n", name, reason, o.name, name, len(manifests))
 		return nil
 	}
+	if k, ok := s.(*kubeSuite); ok {
+		left := len(manifests)
+		manifests = slices.DeleteFunc(manifests, func(m corpus.Manifest) bool { return k.skip(m) != "" })
+		if left -= len(manifests); left > 0 {
+			fmt.Printf("%s: skipped %d: they need an object store, see -s3\n", name, left)
+		}
+	}
 	var group sync.WaitGroup
 	slots := make(chan struct{}, max(1, o.parallel))
 	for _, m := range manifests {
@@ -232,6 +241,13 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 		return !strings.Contains(m.File, o.match) || len(classes) > 0 && !slices.Contains(classes, m.Class) ||
 			o.runtime != "" && !onlyPacked(m)
 	})
+	if o.every > 1 {
+		var sample []corpus.Manifest
+		for i := 0; i < len(manifests); i += o.every {
+			sample = append(sample, manifests[i])
+		}
+		manifests = sample
+	}
 	if o.most > 0 && len(manifests) > o.most {
 		manifests = manifests[:o.most]
 	}
