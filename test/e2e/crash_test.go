@@ -30,6 +30,7 @@ spec:
     inputs: {parameters: [{name: numbers}]}
     script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'n=0; for i in {{inputs.parameters.numbers}}; do n=$((n + i)); done; echo $n'}
   - name: main
+    outputs: {parameters: [{name: sum, valueFrom: {parameter: '{{tasks.sum.outputs.result}}'}}]} # else nobody reads what it prints
     dag:
       tasks:
 `)

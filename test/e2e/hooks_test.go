@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,11 @@ spec:
   selector: {matchLabels: {watched: "yes"}}
   http: {url: %q}
 `, p.Address), "apply", "-f", "-")
-	t.Cleanup(func() { kubectl(t, "", "delete", "clustertaskhook", "e2e") })
+	t.Cleanup(func() {
+		if _, err := site.Kubectl(context.Background(), nil, "delete", "clustertaskhook", "e2e"); err != nil {
+			t.Error(err)
+		}
+	})
 	manifest := func(labels string) string {
 		return `apiVersion: argoproj.io/v1alpha1
 kind: Workflow
@@ -37,16 +42,17 @@ spec:
   entrypoint: main
   templates:
   - name: main
+    outputs: {parameters: [{name: used, valueFrom: {parameter: '{{tasks.use.outputs.result}}'}}]} # else nobody reads what it prints
     dag:
       tasks:
       - {name: train, template: train, arguments: {parameters: [{name: rate, value: "0.1"}]}}
-      - {name: use, template: use, dependencies: [train], arguments: {parameters: [{name: loss, value: '{{tasks.train.outputs.result}}'}]}}
+      - {name: use, template: use, dependencies: [train], arguments: {parameters: [{name: loss, value: '{{tasks.train.outputs.result}}'}, {name: run, value: '{{workflow.uid}}'}]}}
   - name: train
     inputs: {parameters: [{name: rate}]}
     script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'date +%s'}
   - name: use
-    inputs: {parameters: [{name: loss}]}
-    script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'echo "{{hooks.e2e.greeting}} $(date +%s) {{inputs.parameters.loss}}" # {{workflow.uid}}'}
+    inputs: {parameters: [{name: loss}, {name: run}]}
+    script: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh], source: 'echo "{{hooks.e2e.greeting}} $(date +%s) {{inputs.parameters.loss}}"'}
 `
 	}
 	first := submit(t, ns, manifest("watched: 'yes'"))
