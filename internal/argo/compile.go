@@ -24,6 +24,8 @@ type Options struct {
 	ServiceAccount string
 	Name           string
 	GenerateName   string
+	// Resubmitted leaves out spec.shutdown, which ended the earlier run.
+	Resubmitted bool
 	// Labels and Annotations are added to the workflow's.
 	Labels      map[string]string
 	Annotations map[string]string
@@ -106,6 +108,9 @@ func (c *compiler) program() (*program.Program, error) {
 	p.Parallelism = deref(spec.Parallelism)
 	p.Deadline = deref(spec.ActiveDeadlineSeconds)
 	p.Suspend = deref(spec.Suspend)
+	if s := spec.Shutdown; !c.opts.Resubmitted && (s == "Stop" || s == "Terminate") {
+		p.Shutdown = s
+	}
 	p.Locks = locks(spec.Synchronization)
 	p.ConfigMaps = c.b.ConfigMaps
 	c.metadata()

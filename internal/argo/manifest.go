@@ -73,6 +73,9 @@ func applyOptions(w *Workflow, opts Options) {
 	}
 	w.Spec.Entrypoint = firstOf(opts.Entrypoint, w.Spec.Entrypoint)
 	w.Spec.ServiceAccountName = firstOf(opts.ServiceAccount, w.Spec.ServiceAccountName)
+	if opts.Resubmitted {
+		w.Spec.Shutdown = ""
+	}
 	maps.Copy(w.Labels, opts.Labels)
 	maps.Copy(w.Annotations, opts.Annotations)
 	w.Spec.Arguments.Parameters = withValues(w.Spec.Arguments.Parameters, opts.Parameters)

@@ -14,7 +14,7 @@ func (j *projector) hidden(n *engine.Node) bool {
 		return false
 	}
 	if parent.Kind == engine.RetryNode {
-		return !n.Hooked && n.Attempt == 0 && memoized(n)
+		return !n.Hooked && n.Attempt == 0 && (memoized(n) || j.keyRefused(n))
 	}
 	return n.Kind == engine.LoopNode && parent.Kind == engine.Round
 }
@@ -23,6 +23,34 @@ func (j *projector) hidden(n *engine.Node) bool {
 func memoized(n *engine.Node) bool {
 	t := n.Template()
 	return n.CacheHit != nil && *n.CacheHit && t != nil && t.Cache != nil && t.Cache.Scheme == "key"
+}
+
+// keyRefused says whether what a node's author asked of the cache makes no sense, such as a key that is none.
+func (j *projector) keyRefused(n *engine.Node) bool {
+	if n.Kind == engine.RetryNode {
+		for _, id := range n.Children {
+			if a := j.s.Node(id); !a.Hooked {
+				return a.Attempt == 0 && j.keyRefused(a)
+			}
+		}
+		return false
+	}
+	for i := range n.Hooks {
+		if c := &n.Hooks[i]; c.Point == engine.Pre && c.Answer.Decision == engine.DecideFail && c.Hook == j.cache() {
+			return true
+		}
+	}
+	return false
+}
+
+// cache is the name of the hook that is the cache; empty where none is.
+func (j *projector) cache() string {
+	for i := range j.s.Run.Hooks {
+		if h := &j.s.Run.Hooks[i]; h.Cache {
+			return h.Name
+		}
+	}
+	return ""
 }
 
 // parents gives the nodes in whose children a node stands. In Argo that is the order of events, not the tree of calls:

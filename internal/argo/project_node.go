@@ -14,7 +14,7 @@ import (
 // node gives one node's status, without its children.
 func (j *projector) node(n *engine.Node) *NodeStatus {
 	out := &NodeStatus{
-		ID: j.id(n.Path), Name: n.Path, DisplayName: n.Name, Type: nodeType(n), Phase: string(n.Phase), Message: j.message(n.Message),
+		ID: j.id(n.Path), Name: n.Path, DisplayName: n.Name, Type: j.nodeType(n), Phase: string(n.Phase), Message: j.message(n.Message),
 		StartedAt: timeOf(n.Started), FinishedAt: timeOf(n.Finished), Progress: n.Progress, ResourcesDuration: n.Resources,
 		PodIP: n.IP, HostNodeName: n.Host,
 	}
@@ -56,7 +56,10 @@ func (j *projector) isAttempt(n *engine.Node) bool {
 }
 
 // nodeType is Argo's word for what a node is.
-func nodeType(n *engine.Node) string {
+func (j *projector) nodeType(n *engine.Node) string {
+	if j.keyRefused(n) {
+		return "Skipped" // Argo asks the cache before it makes the node
+	}
 	switch n.Kind {
 	case engine.Round:
 		return "StepGroup"
@@ -65,6 +68,9 @@ func nodeType(n *engine.Node) string {
 	case engine.RetryNode:
 		return "Retry"
 	case engine.AbsentNode:
+		if n.Phase == engine.FailedPhase { // a run that is to end does not start it
+			break
+		}
 		return "Skipped"
 	case engine.GraphNode:
 		if t := n.Template(); t != nil && t.Graph != nil && t.Graph.Stages == nil {
@@ -75,6 +81,10 @@ func nodeType(n *engine.Node) string {
 	switch t := n.Template(); {
 	case t == nil:
 		return "Pod"
+	case t.Graph != nil && t.Graph.Stages != nil:
+		return "Steps"
+	case t.Graph != nil:
+		return "DAG"
 	case t.Suspend != nil:
 		return "Suspend"
 	case t.Task == nil:
@@ -169,7 +179,7 @@ func (j *projector) written(t *program.Template) *Template {
 
 func (j *projector) memoization(n *engine.Node) *MemoizationStatus {
 	t := n.Template()
-	if t == nil || t.Cache == nil || t.Cache.Scheme != "key" || j.isAttempt(n) {
+	if t == nil || t.Cache == nil || t.Cache.Scheme != "key" || j.isAttempt(n) || j.keyRefused(n) {
 		return nil
 	}
 	asked := n // a retry node says what its attempts were told

@@ -45,6 +45,7 @@ are given here go before those of the earlier run.`,
 			if err != nil {
 				return err
 			}
+			opts.Resubmitted = true
 			sub := old.Submission
 			more, err := submit.others(a)
 			if err != nil {

@@ -195,6 +195,7 @@ func (x *step) attemptDone(n, a *Node) {
 		}
 	}
 	n.Daemoned = a.Daemoned
+	n.work.Broken = a.work != nil && (a.work.Broken || a.work.Undecided)
 	x.conclude(n, r)
 }
 

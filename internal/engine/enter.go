@@ -27,6 +27,8 @@ type plan struct {
 	// skip says why the call is not run; err why it cannot be.
 	skip string
 	err  error
+	// shown says that the call is a node all the same, as upstream makes it before it finds such a mistake.
+	shown bool
 }
 
 // plan resolves a call in its graph's scope: loop items, condition, template and arguments, in that order.
@@ -80,7 +82,7 @@ func (x *step) resolve(sc *scope, p *plan) {
 	}
 	t, err := x.bindTemplate(p.call, sc)
 	if err != nil {
-		p.err = err
+		p.err, p.shown = err, true
 		return
 	}
 	p.template, p.site.Template = t, keyOf(t)
@@ -103,6 +105,8 @@ func (x *step) holds(c *program.Condition, sc *scope, p *plan) bool {
 	ok, err := x.m.lang.Condition(*c, x.env(sc))
 	if err != nil {
 		p.err = fmt.Errorf("condition %q: %w", c.Source, err)
+		_, unknown := x.m.lang.Text(c.Source, x.env(sc)) // what it reads is not there: upstream does not come to the call
+		p.shown = unknown == nil
 		return false
 	}
 	if !ok {
@@ -158,7 +162,18 @@ func keyOf(t *program.Template) string {
 func (x *step) commit(parent *Node, p *plan) *Node {
 	if p.err == nil && p.skip == "" {
 		if why := x.refused(parent, p.exit); why != "" {
-			return x.absent(parent, p, FailedPhase, why)
+			switch {
+			case !x.bornStopped() || p.retry != nil:
+				return x.absent(parent, p, FailedPhase, why)
+			case p.loop && len(p.items) > 0: // its items are refused
+			case !p.loop && p.template.Graph != nil:
+				n := x.add(parent, p, GraphNode)
+				n.Inputs = p.inputs
+				x.enterGraph(n)
+				return n
+			default:
+				return x.absent(parent, p, FailedPhase, why)
+			}
 		}
 		if depth := x.depth(parent); depth > x.s.Run.MaxDepth {
 			p.err = fmt.Errorf("the workflow calls templates more than %d deep: does its recursion end?", x.s.Run.MaxDepth)
@@ -169,7 +184,9 @@ func (x *step) commit(parent *Node, p *plan) *Node {
 	}
 	switch {
 	case p.err != nil:
-		return x.absent(parent, p, ErrorPhase, p.err.Error())
+		n := x.absent(parent, p, ErrorPhase, p.err.Error())
+		n.work.Broken = p.shown
+		return n
 	case p.skip != "":
 		return x.absent(parent, p, SkippedPhase, p.skip)
 	case p.loop && len(p.items) == 0:
@@ -272,6 +289,7 @@ func (x *step) lock(n *Node) {
 	}
 	locks, err := x.resolveLocks(n.template.Locks, x.leafScope(n))
 	if err != nil {
+		n.work.Broken = true
 		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
 		return
 	}

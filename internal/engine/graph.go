@@ -126,7 +126,7 @@ func (x *step) enterGraph(n *Node) {
 // decide runs or omits a call all of whose needs have ended.
 func (x *step) decide(n *Node, i int) {
 	call := &n.template.Graph.Calls[i]
-	if why := x.refused(n, n.Exit); why != "" {
+	if why := x.refused(n, n.Exit); why != "" && !x.bornStopped() {
 		// Nothing new starts: the call gets no node, as upstream's does not.
 		x.callEnded(n, i, nil)
 		return

@@ -206,6 +206,7 @@ func (x *step) acquired(e Acquired) {
 	}
 	x.s.touch(n)
 	if e.Failure != "" {
+		n.work.Broken = true
 		x.conclude(n, Result{Phase: ErrorPhase, Message: e.Failure})
 		return
 	}

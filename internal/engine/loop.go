@@ -188,6 +188,7 @@ func (x *step) loopChild(n, c *Node) {
 	}
 	if c.Phase.Bad() {
 		x.failedChild(n, c)
+		x.unbegun(n, c)
 	}
 	n.work.Open--
 	if n.work.Open > 0 || n.Stage != StageRun {

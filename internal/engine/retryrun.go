@@ -387,7 +387,7 @@ func (r *retrier) rounds(n *Node) {
 		x.nextRound(n, rounds)
 		return
 	}
-	if len(round.Children) == 0 { // it never started: its calls could not be resolved
+	if len(round.Children) < len(n.template.Graph.Stages[round.Index]) { // it never started: its calls could not be resolved
 		r.drop(n, round)
 		x.nextRound(n, round.Index)
 		return

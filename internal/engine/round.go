@@ -9,7 +9,7 @@ func (x *step) nextRound(n *Node, index int) {
 		x.finishGraph(n, SucceededPhase, "")
 		return
 	}
-	if why := x.refused(n, n.Exit); why != "" {
+	if why := x.refused(n, n.Exit); why != "" && !x.bornStopped() {
 		x.finishGraph(n, FailedPhase, why)
 		return
 	}
@@ -26,10 +26,17 @@ func (x *step) nextRound(n *Node, index int) {
 		call := &n.template.Graph.Calls[i]
 		plans[k] = x.plan(sc, call, site{From: fromCall, Index: i}, round.Path+"."+call.Name, call.Name)
 		plans[k].exit = n.Exit
-		if err := plans[k].err; err != nil {
+		if err := plans[k].err; err != nil && !plans[k].shown {
 			round.Message = err.Error()
 			round.Phase = ErrorPhase
 			x.done(round)
+			return
+		}
+	}
+	for k, i := range stages[index] {
+		if plans[k].err != nil { // it is the only one that becomes a node: the others would not be waited for
+			round.work.Open = 1
+			n.work.Nodes[i] = x.commit(round, &plans[k]).ID
 			return
 		}
 	}
@@ -47,6 +54,7 @@ func (x *step) nextRound(n *Node, index int) {
 func (x *step) roundChild(round, c *Node) {
 	if c.Phase.Bad() && !tolerated(c.call, c.Phase) {
 		x.failedChild(round, c)
+		x.unbegun(round, c)
 	}
 	round.work.Open--
 	if round.work.Open == 0 && round.Stage == StageRun {
@@ -71,6 +79,17 @@ func (x *step) failedChild(n, c *Node) {
 	}
 }
 
+// unbegun remembers the first child that could not even be begun; for a loop that is an item.
+func (x *step) unbegun(n, c *Node) {
+	id := c.work.Unbegun
+	if c.Kind != LoopNode && c.work.Broken && c.Phase == ErrorPhase {
+		id = c.ID
+	}
+	if id != 0 && (n.work.Unbegun == 0 || id < n.work.Unbegun) {
+		n.work.Unbegun = id
+	}
+}
+
 func (x *step) endRound(round *Node) {
 	round.Phase = SucceededPhase
 	if c := x.s.Node(round.work.Culprit); c != nil {
@@ -79,6 +98,10 @@ func (x *step) endRound(round *Node) {
 		if g := x.s.Node(round.Parent); g != nil && g.template.Graph.FailFast {
 			round.Message = failedFast
 		}
+	}
+	if c := x.s.Node(round.work.Unbegun); c != nil {
+		round.Phase = ErrorPhase
+		round.Message = fmt.Sprintf("step group deemed errored due to child %s error: %s", c.Path, c.Message)
 	}
 	x.done(round)
 }

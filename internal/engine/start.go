@@ -22,6 +22,9 @@ func (x *step) start(run Run) {
 	}
 	s.Run, s.Phase, s.Started = run, RunningPhase, x.now
 	s.Suspended = p.Suspend
+	if p.Shutdown != "" { // no task of it ever starts
+		s.Shutdown, s.Suspended, s.own.Stopping = p.Shutdown, false, stopped(p.Shutdown)
+	}
 	s.touchRun()
 	if n := len(p.Lifecycle); n > maxLifecycle {
 		x.endRun(ErrorPhase, fmt.Sprintf("%d lifecycle hooks of the workflow are more than %d", n, maxLifecycle))
@@ -35,7 +38,7 @@ func (x *step) start(run Run) {
 		s.own.Deadline = x.now.Add(runDeadline(p))
 		x.emit(SetTimer{Timer: Timer{Kind: DeadlineTimer}, At: s.own.Deadline})
 	}
-	if len(p.Locks) > 0 {
+	if len(p.Locks) > 0 && s.Shutdown != "Terminate" {
 		locks, err := x.resolveLocks(p.Locks, x.runScope())
 		if err != nil {
 			x.endRun(ErrorPhase, err.Error())

@@ -25,6 +25,13 @@ func (x *step) refused(n *Node, exit bool) string {
 	return ""
 }
 
+// stopped is what Argo says of a run that was stopped.
+func stopped(strategy string) string { return fmt.Sprintf("Stopped with strategy '%s'", strategy) }
+
+// bornStopped says whether the entry is being entered in a run that is to end: its groups become nodes then, as upstream's do,
+// and its tasks are nodes that have failed.
+func (x *step) bornStopped() bool { return x.s.Root == 0 && x.s.own.Stopping != "" }
+
 // shutdown stops the run, or single nodes of it.
 func (x *step) shutdown(e Shutdown) {
 	s := x.s
@@ -35,7 +42,7 @@ func (x *step) shutdown(e Shutdown) {
 	if e.Terminate {
 		strategy = "Terminate"
 	}
-	why := or(e.Message, fmt.Sprintf("Stopped with strategy '%s'", strategy))
+	why := or(e.Message, stopped(strategy))
 	if len(e.Nodes) > 0 {
 		for _, id := range e.Nodes {
 			if n := x.live(id); n != nil {

@@ -35,6 +35,7 @@ var update = flag.Bool("update", false, "write the stories' outcomes anew")
 //	answer PATH HOOK POINT {JSON}        the hook has answered
 //	broken PATH HOOK POINT MESSAGE       the hook has failed for good
 //	acquired PATH                        the node ("run" for the whole) holds its locks
+//	unlockable PATH MESSAGE              its locks can never be held
 //	pass DURATION                        time passes; timers that are due fire
 //	resume [PATH] [name=value ...]       a person resumes
 //	suspend | stop | terminate | retry   a person acts
@@ -167,6 +168,8 @@ func (n *narrator) event(line string) {
 			id = n.id(arg(1))
 		}
 		n.step(engine.Event{Acquired: &engine.Acquired{Node: id}})
+	case "unlockable":
+		n.step(engine.Event{Acquired: &engine.Acquired{Node: n.id(arg(1)), Failure: strings.Join(words[2:], " ")}})
 	case "pass":
 		d, err := time.ParseDuration(arg(1))
 		if err != nil {

@@ -49,11 +49,13 @@ func (x *step) launchSuspend(n *Node) {
 			}
 		}
 		if err != nil {
+			n.work.Broken = true
 			x.conclude(n, Result{Phase: ErrorPhase, Message: "suspend.duration: " + err.Error()})
 			return
 		}
 	}
 	if err := x.startDeadline(n); err != nil {
+		n.work.Broken = true
 		x.conclude(n, Result{Phase: ErrorPhase, Message: err.Error()})
 		return
 	}

@@ -47,6 +47,8 @@ type work struct {
 	Succeeded int `json:"succeeded,omitempty"`
 	// Culprit is the first child that failed and counts.
 	Culprit NodeID `json:"culprit,omitempty"`
+	// Unbegun is the first child that could not even be begun: it makes a round an Error.
+	Unbegun NodeID `json:"unbegun,omitempty"`
 	// Daemons run until the graph ends. Of the run itself, Open counts those that are ready and have not ended.
 	Daemons []NodeID `json:"daemons,omitempty"`
 

@@ -40,6 +40,8 @@ type Program struct {
 	Locks []Lock `json:"locks,omitempty"`
 	// Suspend starts the run suspended.
 	Suspend bool `json:"suspend,omitempty"`
+	// Shutdown starts the run as one that is to end: "Stop", where exit handlers run, or "Terminate"; "" is neither.
+	Shutdown string `json:"shutdown,omitempty"`
 	// ConfigMaps that bindings and semaphores may read, by name then key: a snapshot taken at submission.
 	ConfigMaps map[string]map[string]string `json:"configMaps,omitempty"`
 	// ArtifactRoot is where the manifest wants its artifacts (KFP's defaultPipelineRoot); empty is the run's store.

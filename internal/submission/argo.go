@@ -26,6 +26,7 @@ func argoOptions(opts Options) (argo.Options, error) {
 	o := argo.Options{
 		Entrypoint: opts.Entrypoint, ServiceAccount: opts.ServiceAccount, Name: opts.Name, GenerateName: opts.GenerateName,
 		Labels: opts.Labels, Annotations: opts.Annotations, Parameters: map[string]string{}, Artifacts: opts.Artifacts,
+		Resubmitted: opts.Resubmitted,
 	}
 	for name, v := range opts.Parameters {
 		switch v := v.(type) {

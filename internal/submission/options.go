@@ -18,4 +18,6 @@ type Options struct {
 	Annotations    map[string]string             `json:"annotations,omitempty"`
 	Entrypoint     string                        `json:"entrypoint,omitempty"`
 	ServiceAccount string                        `json:"serviceAccount,omitempty"`
+	// Resubmitted says that an earlier run was of the same manifest: what ended that one (spec.shutdown) is not meant.
+	Resubmitted bool `json:"resubmitted,omitempty"`
 }
