@@ -118,7 +118,11 @@ func (s *Site) loadImages(ctx context.Context) error {
 	if err := s.loadImage(ctx, []string{s.executor()}, []string{"/sluice-executor"}, layer); err != nil {
 		return err
 	}
-	marker := filepath.Join(s.options.Work, "images-loaded-"+filepath.Base(filepath.Dir(s.Kubeconfig)))
+	archive, err := images.DebianRoot(ctx, s.options.Work)
+	if err != nil {
+		return err
+	}
+	marker := filepath.Join(s.options.Work, "loaded-"+filepath.Base(archive))
 	if up, err := os.Stat(s.Kubeconfig); err == nil {
 		if loaded, err := os.Stat(marker); err == nil && loaded.ModTime().After(up.ModTime()) {
 			return nil
@@ -140,10 +144,6 @@ func (s *Site) loadImages(ctx context.Context) error {
 		if err := s.loadImage(ctx, i.Names, entrypoint, root); err != nil {
 			return err
 		}
-	}
-	archive, err := images.DebianRoot(ctx, s.options.Work)
-	if err != nil {
-		return err
 	}
 	root, err := os.ReadFile(archive)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,7 @@ func Debian() []string {
 }
 
 // packages are what the manifests' commands need beyond the smallest system.
-const packages = "python3,python3-pip,curl,jq,nginx-light,influxdb,influxdb-client,ca-certificates,git,procps"
+const packages = "python3,python3-pip,curl,jq,nginx-light,influxdb,influxdb-client,ca-certificates,git,procps,busybox-static"
 
 // ErrNoDebian says that a Debian cannot be made here.
 var ErrNoDebian = errors.New("cannot make a Debian image here")
@@ -56,9 +57,15 @@ func DebianRoot(ctx context.Context, folder string) (string, error) {
 	if _, err := output(ctx, "debootstrap", "--variant=minbase", "--include="+packages, "bookworm", root, mirror); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoDebian, err)
 	}
-	// Some manifests call it by the name that the images of Python have.
-	if err := os.Symlink("python3", filepath.Join(root, "usr", "local", "bin", "python")); err != nil {
-		return "", fmt.Errorf("pack the Debian image: %w", err)
+	// Python has another name in its images, and the shell of most that this stands in for is busybox'.
+	for link, target := range map[string]string{"usr/local/bin/python": "python3", "bin/sh": "busybox"} {
+		name := filepath.Join(root, filepath.FromSlash(link))
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("pack the Debian image: %w", err)
+		}
+		if err := os.Symlink(target, name); err != nil {
+			return "", fmt.Errorf("pack the Debian image: %w", err)
+		}
 	}
 	partial := archive + ".partial"
 	_, err = output(ctx, "tar", "-C", root, "--exclude=./var/cache/apt", "--exclude=./var/lib/apt", "--exclude=./usr/share/doc",

@@ -77,7 +77,7 @@ func objectResult(outputs engine.Outputs, err, cause error) engine.Result {
 	case passing(err):
 		return engine.Result{Phase: engine.ErrorPhase, Message: err.Error(), Transient: true}
 	}
-	return engine.Result{Phase: engine.FailedPhase, Message: clip(err.Error()), ExitCode: &code}
+	return engine.Result{Phase: engine.FailedPhase, Message: fmt.Sprintf("Error (exit code %d): %s", code, clip(err.Error())), ExitCode: &code}
 }
 
 // unavailable is an error about the controller, not about the task.
