@@ -32,15 +32,20 @@ func builtinHooks(registered []hook.Hook) []hook.Hook {
 		if taken {
 			continue
 		}
-		h := hook.Hook{Origin: "sluice"}
-		h.APIVersion, h.Kind = v1alpha1.APIVersion, v1alpha1.KindTaskHook
-		h.Metadata.Name = "sluice-" + name
-		h.Spec.Builtin = &v1alpha1.BuiltinHook{Name: name}
-		h.Spec.FailurePolicy = v1alpha1.IgnoreFailure
-		h.Spec.Order = 1000
-		out = append(out, h)
+		out = append(out, builtinHook(name))
 	}
 	return out
+}
+
+// builtinHook is a hook that nobody registered.
+func builtinHook(name string) hook.Hook {
+	h := hook.Hook{Origin: "sluice"}
+	h.APIVersion, h.Kind = v1alpha1.APIVersion, v1alpha1.KindTaskHook
+	h.Metadata.Name = "sluice-" + name
+	h.Spec.Builtin = &v1alpha1.BuiltinHook{Name: name}
+	h.Spec.FailurePolicy = v1alpha1.IgnoreFailure
+	h.Spec.Order = 1000
+	return h
 }
 
 // metadataStore opens the record of what was made from what.
@@ -86,7 +91,7 @@ func (a *app) builtins(ctx context.Context, m *submission.Manifest, wake func(st
 			_, owned := filelock.Holder(a.ownerFile(uid))
 			return owned
 		},
-		Exists: func(ctx context.Context, art v1alpha1.Artifact) (bool, error) {
+		Exists: func(ctx context.Context, _ string, art v1alpha1.Artifact) (bool, error) {
 			return artifactExists(ctx, art, stores)
 		},
 	})

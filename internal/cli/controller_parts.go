@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-ml/sluice/api/v1alpha1"
 	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/backend"
 	"github.com/sluice-ml/sluice/internal/backend/builtin"
@@ -28,9 +29,11 @@ import (
 	"github.com/sluice-ml/sluice/internal/backend/kube/pod"
 	"github.com/sluice-ml/sluice/internal/backend/kube/registry"
 	"github.com/sluice-ml/sluice/internal/controller"
+	"github.com/sluice-ml/sluice/internal/controller/memo"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/expr/argoexpr"
 	"github.com/sluice-ml/sluice/internal/hook"
+	"github.com/sluice-ml/sluice/internal/hook/cache"
 	"github.com/sluice-ml/sluice/internal/runner"
 	"github.com/sluice-ml/sluice/internal/runner/locks"
 	"github.com/sluice-ml/sluice/internal/store/kube"
@@ -118,7 +121,20 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := hook.New(hook.Config{
+	host, err := url.Parse(o.endpointURL)
+	if err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	var hooks *hook.Dispatcher
+	remembered := cache.New(cache.Config{
+		Entries: memo.New(objects, a.log), Fingerprint: kfpFingerprint, Wake: func(uid string) { hooks.Wake(uid) },
+		Exists: func(ctx context.Context, namespace string, art v1alpha1.Artifact) (bool, error) {
+			return artifactExists(ctx, art, runArtifacts(core, o.artifactFolder, namespace))
+		},
+	})
+	hooks, err = hook.New(hook.Config{
+		Builtins: map[string]hook.Builtin{"cache": remembered.FromSettings},
+		Callback: &hook.Callback{URL: o.endpointURL, Secret: authority.Secret("hook callbacks")},
 		Registry: reg, Sink: hub, UserAgent: "sluice/" + a.Version, Logger: a.log, Secrets: controller.HookSecrets{Client: objects},
 		Tokens: &accountTokens{core: core, namespace: o.namespace, account: o.serviceAccount, now: time.Now},
 	})
@@ -135,17 +151,13 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 	attempts := endpoint.Config{
 		Reviewer: endpoint.NewTokenReviews(core.AuthenticationV1().TokenReviews()), Attempts: pods, Results: results, Carry: o.carry, Log: a.log,
 	}
-	host, err := url.Parse(o.endpointURL)
-	if err != nil {
-		return nil, fmt.Errorf("controller: %w", err)
-	}
-	p.server = endpoint.NewServer(endpoint.New(attempts), authority.TLS(host.Hostname()), a.log)
+	p.server = endpoint.NewServer(withCallbacks(endpoint.New(attempts), hooks.CallbackHandler()), authority.TLS(host.Hostname()), a.log)
 	if p.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", o.endpointAddress); err != nil {
 		return nil, fmt.Errorf("task endpoint: %w", err)
 	}
 	p.ends = append(p.ends, func() error { _ = p.listener.Close(); return nil }) // the server may have closed it
 	c := controller.Config{
-		Client: objects, Journal: journal, Hub: hub, Backend: tasks, Hooks: hooks, Locks: held, Select: hooks.SelectFor, Registry: reg,
+		Client: objects, Journal: journal, Hub: hub, Backend: tasks, Hooks: hooks, Locks: held, Select: hooks.SelectFor, Registry: reg, Own: []hook.Hook{builtinHook("cache")},
 		Claims: volumeClaims{core}, HookHosts: settings.HookHosts, Release: pods.Release, ReleaseUnknown: pods.ReleaseUnknown,
 		DefaultRepository: settings.repository, DeprecatedExecutor: settings.deprecated(a.Env),
 		ArtifactRoot: func(run engine.Run) string {
@@ -201,6 +213,23 @@ func runArtifacts(core kubernetes.Interface, folder, namespace string) artifact.
 			return secretValue(ctx, core, namespace, name, key)
 		},
 	}
+}
+
+// callbackTime is how long a plugin may take to send its answer.
+const callbackTime = 30 * time.Second
+
+// withCallbacks lets plugins send answers to the address at which tasks' pods reach the controller.
+func withCallbacks(tasks, callbacks http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", tasks)
+	mux.HandleFunc(hook.CallbackPath, func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(callbackTime)); err != nil {
+			http.Error(w, "no time can be set", http.StatusInternalServerError)
+			return
+		}
+		callbacks.ServeHTTP(w, r)
+	})
+	return mux
 }
 
 // publicTransport does the requests of HTTP templates, which are the workflows' authors': it reaches what hooks may reach.

@@ -51,6 +51,9 @@ type Config struct {
 	Select func(namespace string, labels map[string]string) ([]engine.Hook, error)
 	// Registry, where it is set, is kept up to date with the TaskHook and ClusterTaskHook objects.
 	Registry *hook.Registry
+	// Own are hooks with built-in plugins that are there for every workflow, unless somebody has registered another with the same
+	// plugin for its namespace, or a cluster hook of the name.
+	Own []hook.Hook
 	// HookHosts are hosts outside their namespace that namespaced hooks may reach.
 	HookHosts []string
 	// Release is told of a run that has ended or whose object is gone: nothing waits for its pods any more. ReleaseUnknown,

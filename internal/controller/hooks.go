@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-ml/sluice/api/v1alpha1"
+	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/hook"
 )
 
@@ -82,7 +83,7 @@ func (c *Controller) replaceHooks(stores []cache.Store, said map[string]string) 
 			}
 		}
 	}
-	hooks, faults := hooksOf(objects, c.HookHosts)
+	hooks, faults := hooksOf(objects, c.HookHosts, c.Own)
 	for _, u := range objects {
 		id := string(u.GetUID())
 		fault := faults[id]
@@ -98,8 +99,9 @@ func (c *Controller) replaceHooks(stores []cache.Store, said map[string]string) 
 }
 
 // hooksOf reads hook objects, and says what is wrong with which, by UID. A document that makes no sense, or that takes a
-// cluster hook's name, is left out; one that may not reach its plugin is registered, and fails by its failurePolicy.
-func hooksOf(objects []*unstructured.Unstructured, hosts []string) (hooks []hook.Hook, faults map[string]string) {
+// cluster hook's name, is left out; one that may not reach its plugin is registered, and fails by its failurePolicy. Our own
+// are among the hooks, but where a cluster hook has the name.
+func hooksOf(objects []*unstructured.Unstructured, hosts []string, own []hook.Hook) (hooks []hook.Hook, faults map[string]string) {
 	faults = map[string]string{}
 	objects = slices.Clone(objects)
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { // cluster hooks first
@@ -112,6 +114,9 @@ func hooksOf(objects []*unstructured.Unstructured, hosts []string) (hooks []hook
 		case err != nil:
 			faults[string(u.GetUID())] = err.Error()
 			continue
+		case !h.Cluster() && slices.ContainsFunc(own, func(o hook.Hook) bool { return o.Name() == h.Name() }):
+			faults[string(u.GetUID())] = "its name belongs to a hook of the controller; it is not asked. Give it another name"
+			continue
 		case !h.Cluster() && cluster[h.Name()]:
 			faults[string(u.GetUID())] = "its name belongs to a ClusterTaskHook; it is not asked. Give it another name"
 			continue
@@ -122,7 +127,31 @@ func hooksOf(objects []*unstructured.Unstructured, hosts []string) (hooks []hook
 		}
 		hooks = append(hooks, h)
 	}
+	for _, h := range own {
+		if !cluster[h.Name()] {
+			hooks = append(hooks, h)
+		}
+	}
 	return hooks, faults
+}
+
+// choose gives the hooks of a new workflow: of our own ones those in whose place nobody has registered another.
+func (c *Controller) choose(namespace string, labels map[string]string) ([]engine.Hook, error) {
+	if c.Select == nil {
+		return nil, nil
+	}
+	selected, err := c.Select(namespace, labels)
+	if err != nil || c.Registry == nil {
+		return selected, err
+	}
+	all := c.Registry.Hooks()
+	return slices.DeleteFunc(selected, func(s engine.Hook) bool {
+		i := slices.IndexFunc(c.Own, func(h hook.Hook) bool { return h.Name() == s.Name })
+		return i >= 0 && slices.ContainsFunc(all, func(h hook.Hook) bool {
+			there := h.Cluster() || h.Metadata.Namespace == namespace
+			return there && h.Name() != s.Name && h.Spec.Builtin != nil && h.Spec.Builtin.Name == c.Own[i].Spec.Builtin.Name
+		})
+	}), nil
 }
 
 func hookOf(u *unstructured.Unstructured) (hook.Hook, error) {

@@ -51,7 +51,7 @@ func TestHookAddresses(t *testing.T) {
 		"cluster hook":          {"ClusterTaskHook", "", `{service: {name: lineage, namespace: other}}`, "https://lineage.other.svc:443/", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hooks, _ := hooksOf([]*unstructured.Unstructured{taskHook(t, test.kind, test.namespace, "h", test.http)}, []string{"lineage.example.com"})
+			hooks, _ := hooksOf([]*unstructured.Unstructured{taskHook(t, test.kind, test.namespace, "h", test.http)}, []string{"lineage.example.com"}, nil)
 			if len(hooks) != 1 {
 				t.Fatalf("%d hooks", len(hooks))
 			}
@@ -73,7 +73,7 @@ func TestHookNames(t *testing.T) {
 	broken := taskHook(t, "TaskHook", "ml", "broken", `{uri: "https://x.ml.svc/"}`)
 	broken.SetUID("broken")
 	good := taskHook(t, "TaskHook", "ml", "good", `{url: "https://x.ml.svc/"}`)
-	hooks, faults := hooksOf([]*unstructured.Unstructured{mine, broken, good, taskHook(t, "ClusterTaskHook", "", "lineage", `{url: "https://x/"}`)}, nil)
+	hooks, faults := hooksOf([]*unstructured.Unstructured{mine, broken, good, taskHook(t, "ClusterTaskHook", "", "lineage", `{url: "https://x/"}`)}, nil, nil)
 	var names []string
 	for _, h := range hooks {
 		names = append(names, h.Kind+" "+h.Name())
@@ -83,6 +83,53 @@ func TestHookNames(t *testing.T) {
 	}
 	if !strings.Contains(faults["mine"], "ClusterTaskHook") || !strings.Contains(faults["broken"], "uri") {
 		t.Errorf("faults: %v", faults)
+	}
+}
+
+// Our own hooks are there for all, until somebody registers one with the same plugin for a namespace, or for all.
+func TestOwnHooks(t *testing.T) {
+	own := hook.Hook{TaskHook: v1alpha1.TaskHook{
+		TypeMeta: v1alpha1.TypeMeta{Kind: "TaskHook"}, Metadata: v1alpha1.ObjectMeta{Name: "sluice-cache"},
+		Spec: v1alpha1.TaskHookSpec{Builtin: &v1alpha1.BuiltinHook{Name: "cache"}},
+	}}
+	builtin := func(k, namespace, name string) *unstructured.Unstructured {
+		u := taskHook(t, k, namespace, name, "{}")
+		u.Object["spec"] = map[string]any{"builtin": map[string]any{"name": "cache"}}
+		u.SetUID("uid-of-" + u.GetUID())
+		return u
+	}
+	for name, test := range map[string]struct {
+		object    *unstructured.Unstructured
+		ml, other string
+	}{
+		"nobody's":             {nil, "[sluice-cache]", "[sluice-cache]"},
+		"another plugin":       {taskHook(t, "TaskHook", "ml", "mine", `{url: "https://x.ml.svc/"}`), "[mine sluice-cache]", "[sluice-cache]"},
+		"one of a namespace":   {builtin("TaskHook", "ml", "mine"), "[mine]", "[sluice-cache]"},
+		"one of all":           {builtin("ClusterTaskHook", "", "theirs"), "[theirs]", "[theirs]"},
+		"one of all, our name": {builtin("ClusterTaskHook", "", "sluice-cache"), "[sluice-cache]", "[sluice-cache]"},
+		"our name":             {builtin("TaskHook", "ml", "sluice-cache"), "[sluice-cache]", "[sluice-cache]"},
+	} {
+		var objects []*unstructured.Unstructured
+		if test.object != nil {
+			objects = append(objects, test.object)
+		}
+		hooks, _ := hooksOf(objects, nil, []hook.Hook{own})
+		reg, err := hook.NewRegistry(hooks)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		c := &Controller{Config: Config{Registry: reg, Select: reg.Select, Own: []hook.Hook{own}}}
+		for namespace, want := range map[string]string{"ml": test.ml, "other": test.other} {
+			chosen, err := c.choose(namespace, nil)
+			var names []string
+			for _, h := range chosen {
+				names = append(names, h.Name)
+			}
+			if got := fmt.Sprint(names); err != nil || got != want {
+				t.Errorf("%s, namespace %s: %v %v, want %s", name, namespace, got, err, want)
+			}
+		}
 	}
 }
 

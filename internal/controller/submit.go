@@ -98,10 +98,8 @@ func (c *Controller) begin(ctx context.Context, w workflow) (*submission.Manifes
 	if c.ArtifactRoot != nil {
 		start.Run.ArtifactRoot = c.ArtifactRoot(start.Run)
 	}
-	if c.Select != nil {
-		if start.Run.Hooks, err = c.Select(run.Namespace, run.Labels); err != nil {
-			return nil, fmt.Errorf("select hooks: %w", err)
-		}
+	if start.Run.Hooks, err = c.choose(run.Namespace, run.Labels); err != nil {
+		return nil, fmt.Errorf("select hooks: %w", err)
 	}
 	first := engine.Event{Time: c.Now().UTC(), Seed: rand.Uint64(), Start: &start}
 	if err := c.Journal.Create(ctx, controlled(w), run, first); err != nil {

@@ -30,8 +30,8 @@ type Callback struct {
 	Secret []byte
 }
 
-// callbackPath is where callbacks arrive, followed by the uid.
-const callbackPath = "/hooks/v1alpha1/reviews/"
+// CallbackPath is where callbacks arrive, followed by the uid.
+const CallbackPath = "/hooks/v1alpha1/reviews/"
 
 // maxRemembered bounds how many settled uids are remembered, to tell them from unknown ones.
 const maxRemembered = 1 << 16
@@ -63,7 +63,7 @@ func (d *Dispatcher) startCallbacks() error {
 			return fmt.Errorf("hook callbacks: %w", err)
 		}
 	}
-	c.mux.HandleFunc("POST "+callbackPath+"{uid}", c.receive)
+	c.mux.HandleFunc("POST "+CallbackPath+"{uid}", c.receive)
 	d.callbacks = c
 	if cfg.Listener != nil {
 		c.server = &http.Server{
@@ -97,7 +97,7 @@ func (c *callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.Se
 
 // offer gives the callback for a review.
 func (c *callbacks) offer(uid string) *v1alpha1.Callback {
-	return &v1alpha1.Callback{URL: c.base + callbackPath + url.PathEscape(uid), Token: c.token(uid)}
+	return &v1alpha1.Callback{URL: c.base + CallbackPath + url.PathEscape(uid), Token: c.token(uid)}
 }
 
 // token is derived, so that nothing needs to be kept for it.

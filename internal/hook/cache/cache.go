@@ -23,7 +23,7 @@ type Entry struct {
 	Scope, Key string
 	Outputs    v1alpha1.Outputs
 	Created    time.Time
-	// Workflow, WorkflowUID and Task say who did the work.
+	// Workflow, WorkflowUID and Task say who did the work. Entries of others may not know the first two.
 	Workflow, WorkflowUID, Task string
 	// Hits counts how often it was used, LastHit when the last time was.
 	Hits    int64
@@ -41,6 +41,11 @@ type Entries interface {
 	// Delete takes an entry away; to delete nothing is no error.
 	Delete(ctx context.Context, scope, key string) error
 }
+
+// UnusableError is what [Entries] say of a cache that the task's author has named and that is none. The task fails with it.
+type UnusableError struct{ Message string }
+
+func (e *UnusableError) Error() string { return e.Message }
 
 // Work is what a task does under a key.
 type Work struct {
@@ -71,8 +76,8 @@ type Config struct {
 	// Fingerprint gives Kubeflow Pipelines' cache key for a task; "" for a task that has none. Without it tasks of scheme
 	// "kfp" run.
 	Fingerprint func(*v1alpha1.TaskReviewRequest) (string, error)
-	// Exists says whether an artifact's bytes are still there; nil trusts that they are.
-	Exists func(ctx context.Context, a v1alpha1.Artifact) (bool, error)
+	// Exists says whether the bytes of an artifact of a namespace are still there; nil trusts that they are.
+	Exists func(ctx context.Context, namespace string, a v1alpha1.Artifact) (bool, error)
 	// Wake asks a waiting task's review again at once; nil leaves it to the next poll.
 	Wake func(uid string)
 	// Now is the clock; nil is time.Now.
@@ -162,6 +167,15 @@ type state struct {
 
 // Pre looks the task up.
 func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Response, error) {
+	response, err := p.lookUp(ctx, r)
+	var unusable *UnusableError
+	if errors.As(err, &unusable) {
+		return taskhook.Fail(unusable.Message), nil
+	}
+	return response, err
+}
+
+func (p *plugin) lookUp(ctx context.Context, r *taskhook.Request) (*taskhook.Response, error) {
 	k, err := p.keyOf(r)
 	var bad *badKeyError
 	switch {
@@ -172,7 +186,7 @@ func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Respon
 	case k.key == "":
 		return taskhook.Run(nil), nil
 	}
-	if hit, err := p.hit(ctx, k); hit != nil || err != nil {
+	if hit, err := p.hit(ctx, k, r.Workflow.Namespace); hit != nil || err != nil {
 		p.wake(p.flight.leave(slot{k.scope, k.key}, r.UID)) // it may have waited for another process in all others' name
 		return hit, err
 	}
@@ -186,7 +200,7 @@ func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Respon
 			return taskhook.Pending(p.poll, "the same work is done by "+by), nil
 		}
 		// Whoever did it may have been done between the two looks.
-		if hit, err := p.hit(ctx, k); hit != nil || err != nil {
+		if hit, err := p.hit(ctx, k, r.Workflow.Namespace); hit != nil || err != nil {
 			return hit, errors.Join(err, p.leave(ctx, slot{k.scope, k.key}, r.UID))
 		}
 	}
@@ -200,8 +214,8 @@ func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Respon
 }
 
 // hit is the answer where an entry can be used; nil where there is none.
-func (p *plugin) hit(ctx context.Context, k cacheKey) (*taskhook.Response, error) {
-	entry, err := p.lookup(ctx, k)
+func (p *plugin) hit(ctx context.Context, k cacheKey, namespace string) (*taskhook.Response, error) {
+	entry, err := p.usable(ctx, k, namespace)
 	if err != nil || entry == nil {
 		return nil, err
 	}
@@ -209,7 +223,11 @@ func (p *plugin) hit(ctx context.Context, k cacheKey) (*taskhook.Response, error
 		return nil, err
 	}
 	response := taskhook.Reuse(entry.Outputs)
-	response.Message = fmt.Sprintf("reused: %s of %s, %s", entry.Task, entry.Workflow, entry.Created.UTC().Format(time.RFC3339))
+	what := entry.Task
+	if entry.Workflow != "" {
+		what += " of " + entry.Workflow
+	}
+	response.Message = fmt.Sprintf("reused: %s, %s", what, entry.Created.UTC().Format(time.RFC3339))
 	return response, nil
 }
 
@@ -262,8 +280,8 @@ func (p *plugin) Forget(uid string) {
 	p.wake(waiting)
 }
 
-// lookup gives an entry that may be used, nil where there is none.
-func (p *plugin) lookup(ctx context.Context, k cacheKey) (*Entry, error) {
+// usable gives an entry that may be used, nil where there is none.
+func (p *plugin) usable(ctx context.Context, k cacheKey, namespace string) (*Entry, error) {
 	entry, err := p.cfg.Entries.Get(ctx, k.scope, k.key)
 	if err != nil || entry == nil {
 		return nil, err
@@ -277,7 +295,7 @@ func (p *plugin) lookup(ctx context.Context, k cacheKey) (*Entry, error) {
 	}
 	for name, list := range entry.Outputs.Artifacts {
 		for _, a := range list {
-			there, err := p.cfg.Exists(ctx, a)
+			there, err := p.cfg.Exists(ctx, namespace, a)
 			if err != nil {
 				return nil, fmt.Errorf("look whether artifact %s exists: %w", name, err)
 			}

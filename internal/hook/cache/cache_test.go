@@ -52,7 +52,7 @@ func (b *bench) plugin(settings string) taskhook.Plugin {
 			text, _ := r.Task.Inputs.Parameters["fingerprint"].(string)
 			return text, nil
 		},
-		Exists: func(_ context.Context, a v1alpha1.Artifact) (bool, error) { return !b.gone[a.URI], b.broken },
+		Exists: func(_ context.Context, _ string, a v1alpha1.Artifact) (bool, error) { return !b.gone[a.URI], b.broken },
 		Wake: func(uid string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

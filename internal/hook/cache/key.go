@@ -10,6 +10,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-ml/sluice/api/v1alpha1"
@@ -61,7 +62,7 @@ func authorsKey(r *v1alpha1.TaskReviewRequest, c *v1alpha1.Cache) (cacheKey, err
 	case !memoizeKey.MatchString(c.Key):
 		return cacheKey{}, &badKeyError{fmt.Sprintf("invalid cache key: %s: letters, digits and \"-\" only, the first no \"-\"", c.Key)}
 	}
-	k := cacheKey{scope: join("key", r.Workflow.Namespace, c.Name), key: c.Key}
+	k := cacheKey{scope: join(KeyScope, r.Workflow.Namespace, c.Name), key: c.Key}
 	if c.MaxAge != "" {
 		age, err := parseAge(c.MaxAge)
 		if err != nil {
@@ -121,6 +122,28 @@ func suspends(spec json.RawMessage) bool {
 		Suspend *json.RawMessage `json:"suspend"`
 	}
 	return json.Unmarshal(spec, &template) == nil && template.Suspend != nil
+}
+
+// KeyScope is the kind of scopes of Argo's memoize. Its parts are a namespace and the name of a cache; the first part of the
+// other kinds is a namespace, too.
+const KeyScope = "key"
+
+// ParseScope takes a scope apart into its kind and parts.
+func ParseScope(scope string) (kind string, parts []string, err error) {
+	kind, rest, _ := strings.Cut(scope, "/")
+	for rest != "" {
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return "", nil, fmt.Errorf("cache: %q is no scope: %w", scope, err)
+		}
+		part, err := strconv.Unquote(quoted)
+		if err != nil {
+			return "", nil, fmt.Errorf("cache: %q is no scope: %w", scope, err)
+		}
+		parts = append(parts, part)
+		rest = strings.TrimPrefix(rest[len(quoted):], "/")
+	}
+	return kind, parts, nil
 }
 
 // join builds a scope whose parts cannot run into each other.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -92,6 +94,13 @@ func loadAuthority(ctx context.Context, secrets coreclient.SecretInterface, name
 		}
 	}
 	return nil, err
+}
+
+// Secret derives a secret for a purpose, the same whenever this authority is loaded: who has it learns nothing of the key.
+func (a *Authority) Secret(purpose string) []byte {
+	h := hmac.New(sha256.New, a.key.D.FillBytes(make([]byte, (a.key.Curve.Params().BitSize+7)/8)))
+	_, _ = h.Write([]byte("sluice " + purpose))
+	return h.Sum(nil)
 }
 
 func newAuthority(now func() time.Time) (*Authority, map[string][]byte, error) {
