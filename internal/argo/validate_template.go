@@ -81,6 +81,9 @@ func (v *validator) target(p place, prefix, in, name string, ref *TemplateRef, i
 		what = fmt.Sprintf("template reference %s.%s not found", ref.Name, ref.Template)
 	}
 	if hasTag(key.scope + key.name) {
+		if ref == nil {
+			v.invalid(at, prefix+what, "%s is not known before the run, and must be; only a templateRef may have placeholders", shorten(name))
+		}
 		return nil
 	}
 	s := v.scope(key.scope)

@@ -33,6 +33,12 @@ func TestErrorsAndWarnings(t *testing.T) {
 		{"time zone", cron("schedules: ['* * * * *'], timezone: Europe/Zuric"), "is not a time zone", false},
 		{"argument from an expression", call("valueFrom: {expression: '1'}"), "arguments.parameters[0].valueFrom: may only have", false},
 		{"argument from a default alone", call("valueFrom: {default: '1'}"), "arguments.parameters[0].valueFrom: must have", false},
+		{"template by a placeholder", head + "spec: {entrypoint: a, templates: [{name: a, steps: [[{name: s, template: '{{item}}', withItems: [b]}]]}, {name: b, container: {image: x}}]}",
+			`template: "{{item}}" is not known before the run`, false},
+		{"artifact argument from an expression", head + "spec: {entrypoint: a, templates: [{name: a, steps: [[{name: s, template: b, arguments: {artifacts: [{name: i, fromExpression: inputs.artifacts.x}]}}]]}, " +
+			"{name: b, inputs: {artifacts: [{name: i, path: /i}]}, container: {image: x}}]}", "arguments.artifacts[0]: may not come from an expression", false},
+		{"label value", head + "spec: {entrypoint: a, workflowMetadata: {labels: {team: 'no label'}}, templates: [{name: a, container: {image: x}}]}",
+			`workflowMetadata.labels.team: "no label" is not a label's value`, false},
 		{"no name node", hdfs("path: /x, hdfsUser: u"), "hdfs.addresses: is missing", false},
 		{"relative path", hdfs("path: x, addresses: [a], hdfsUser: u"), `hdfs.path: "x" must begin with a slash`, false},
 		{"nobody", hdfs("path: /x, addresses: [a]"), "hdfs: does not say as whom", false},
@@ -59,6 +65,20 @@ func TestErrorsAndWarnings(t *testing.T) {
 		if !found {
 			t.Errorf("%s: got %v, want %s", c.name, b.Lint(Options{}), c.want)
 		}
+	}
+}
+
+// A workflow's argument that has but a default is none to Argo, until the submission gives a value.
+func TestArgumentsWithADefaultAlone(t *testing.T) {
+	b, err := Load(Source{Name: "wf.yaml", Data: []byte(head + "spec: {entrypoint: a, arguments: {parameters: [{name: p, default: x}]}, templates: [{name: a, container: {image: x}}]}")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if message, invalid := b.Validate(Options{}).InvalidSpec(); !invalid || !strings.Contains(message, "spec.arguments.p.value or spec.arguments.p.valueFrom is required") {
+		t.Errorf("got %q", message)
+	}
+	if problems := b.Validate(Options{Parameters: map[string]string{"p": "y"}}); problems.errOrNil() != nil {
+		t.Error(problems)
 	}
 }
 

@@ -88,6 +88,8 @@ func (v *validator) argumentArtifact(p place, name string, a Artifact) {
 	switch {
 	case sources > 1:
 		v.invalid(p, name+" shouldn't have both `from` and `fromExpression` in Artifact", "has several of from, fromExpression and fromMetadata; keep one")
+	case a.FromExpression != "" && !located(a):
+		v.invalid(p, name+".from, artifact location, or key is required", "may not come from an expression, which is for outputs alone; write from, or let an output with fromExpression choose")
 	case sources == 0 && !located(a) && !a.Optional:
 		v.invalid(p, name+".from, artifact location, or key is required", "does not say where it comes from; add from, raw, s3, http or another location")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // runnable checks an object that runs, or would run if it were given what it lacks.
@@ -95,6 +96,12 @@ func (v *validator) spec(p place, s *WorkflowSpec) {
 		}
 		seen[t.Name] = i
 	}
+	for _, name := range sortedKeys(deref(s.WorkflowMetadata).Labels) {
+		value := s.WorkflowMetadata.Labels[name]
+		if problems := validation.IsValidLabelValue(value); problems != nil {
+			v.refuse(p.at("workflowMetadata.labels").at(name), "%s is not a label's value: %s", shorten(value), strings.Join(problems, "; "))
+		}
+	}
 	for name, from := range deref(s.WorkflowMetadata).LabelsFrom {
 		if strings.TrimSpace(from.Expression) == "" {
 			v.late(p.at("workflowMetadata.labelsFrom").at(name).at("expression"), "must not be empty")
@@ -122,11 +129,12 @@ func (v *validator) workflowArguments(spec place) {
 		case isGiven:
 		case a.Value != nil:
 			value = string(*a.Value)
-		case a.Default != nil:
-			value = string(*a.Default)
 		case a.ValueFrom != nil:
 			continue
 		case v.lint:
+			continue
+		case a.Default != nil:
+			v.invalid(p, fmt.Sprintf("%s.value or %s.valueFrom is required", name, name), "the parameter %s has only a default, which is for inputs of templates; write value: in its place", a.Name)
 			continue
 		default:
 			v.invalid(p, fmt.Sprintf("%s.value or %s.valueFrom is required", name, name), "the parameter %s has no value; give one with -p %s=VALUE", a.Name, a.Name)

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/expr"
 )
@@ -45,6 +47,9 @@ func Labels(m *Manifest, run engine.Run) (labels, annotations map[string]string,
 			text, e := m.Lang.Text(v, env)
 			if e != nil {
 				err = errors.Join(err, fmt.Errorf("%s %s: %w", what, k, e))
+			}
+			if problems := validation.IsValidLabelValue(text); e == nil && what == "label" && m.Language == "argo" && problems != nil {
+				err = errors.Join(err, fmt.Errorf("label %s: %q is not a label's value: %s", k, text, strings.Join(problems, "; ")))
 			}
 			out[k] = text
 		}

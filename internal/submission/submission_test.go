@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/program"
 	"github.com/sluice-ml/sluice/internal/store"
 )
@@ -68,5 +69,30 @@ func TestCheckName(t *testing.T) {
 		if err := CheckName(name); (err == nil) != ok {
 			t.Errorf("CheckName(%q): %v", name, err)
 		}
+	}
+}
+
+// A computed label that is no label's value keeps the run from starting, as an API server would.
+func TestLabelsAreLabels(t *testing.T) {
+	compiled := func(expression string) *Manifest {
+		m, err := Compile(store.Submission{Documents: []store.Document{{Name: "wf.yaml", Data: []byte(`
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: wf}
+spec:
+  entrypoint: a
+  workflowMetadata: {labelsFrom: {team: {expression: "` + expression + `"}}}
+  templates: [{name: a, container: {image: x}}]
+`)}}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	if labels, _, err := Labels(compiled("'of-' + workflow.name"), engine.Run{Name: "wf"}); err != nil || labels["team"] != "of-wf" {
+		t.Errorf("got %v, %v", labels, err)
+	}
+	if _, _, err := Labels(compiled("'of ' + workflow.name"), engine.Run{Name: "wf"}); err == nil || !strings.Contains(err.Error(), `label team: "of wf" is not a label's value`) {
+		t.Errorf("got %v", err)
 	}
 }
