@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,12 +79,23 @@ func (r *run) makeClaims(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if again := apierrors.ReasonForError(err); again != "" && !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) {
+	if mayPass(err) {
 		return err
 	}
 	return r.active.Apply(ctx, func(*engine.State) ([]engine.Event, error) {
 		return []engine.Event{{Abandoned: &engine.Abandoned{Message: err.Error()}}}, nil
 	})
+}
+
+// mayPass says whether a call to the API server that failed may work later: an API server that cannot be reached is no
+// reason to end a run.
+func mayPass(err error) bool {
+	var network net.Error
+	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	var said apierrors.APIStatus
+	return errors.As(err, &said) && !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err)
 }
 
 // deleteClaims deletes the claims of an ended run where its strategy says so.

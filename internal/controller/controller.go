@@ -56,10 +56,11 @@ type Config struct {
 	Own []hook.Hook
 	// HookHosts are hosts outside their namespace that namespaced hooks may reach.
 	HookHosts []string
-	// Release is told of a run that has ended or whose object is gone: nothing waits for its pods any more. ReleaseUnknown,
-	// once after a start, of all runs but those that are known.
+	// Release is told of a run that has ended or whose object is gone: nothing waits for its pods any more. ReleaseUnknown, after
+	// a start and every SweepEvery (0 is five minutes), of all runs but those that are known.
 	Release        func(uid string)
 	ReleaseUnknown func(ctx context.Context, known func(uid string) bool) error
+	SweepEvery     time.Duration
 	// Claims makes the volume claims of workflows; nil makes none.
 	Claims Claims
 	// ArtifactRoot says where outputs of a run go that has no artifact repository.
@@ -124,6 +125,9 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = 16
 	}
+	if cfg.SweepEvery == 0 {
+		cfg.SweepEvery = 5 * time.Minute
+	}
 	c := &Controller{
 		Config: cfg, client: cfg.Client, conditions: &hook.Conditions{}, runs: map[string]*run{},
 		slots: newSlots(cfg.Parallelism, cfg.NamespaceParallelism), repos: newRepositories(cfg.Client, cfg.Now),
@@ -179,6 +183,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range c.Workers {
 		workers.Go(func() { c.work(ctx) })
 	}
+	workers.Go(func() { c.sweep(ctx) })
 	if err := c.startCron(ctx, watch, &workers); err != nil {
 		c.Log.Error("CronWorkflows are not looked after", "error", err)
 	}

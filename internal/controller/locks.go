@@ -85,15 +85,15 @@ func (r *run) hold() {
 		}
 		p := l.live(context.Background(), s.Run, r.manifest.Program, ask.Locks)
 		var names []string
+		var sizes []int
 		for _, lock := range ask.Locks {
 			name, size, err := locks.Resolve(s.Run, p, lock)
 			if err != nil {
 				continue
 			}
-			names = append(names, name)
-			l.ledger.resize(name, size)
+			names, sizes = append(names, name), append(sizes, size)
 		}
-		l.ledger.enter(s.Run.UID, ask.Path, names, true)
+		l.ledger.enter(s.Run.UID, ask.Path, names, sizes, true)
 	}
 }
 
@@ -137,23 +137,17 @@ const sizeAge = 5 * time.Second
 
 // AskLocks implements locks.Ledger.
 func (l *ledger) AskLocks(_ context.Context, _, run, path string, names []string, sizes []int) error {
-	for i, name := range names {
-		l.resize(name, sizes[i])
-	}
-	l.enter(run, path, names, false)
+	l.enter(run, path, names, sizes, false)
 	return nil
 }
 
-func (l *ledger) resize(name string, size int) {
+// enter adds a request unless there is one; what holds stands before what waits. sizes are those of the locks as they are now.
+func (l *ledger) enter(run, path string, names []string, sizes []int, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sizes[name] = sized{size, time.Now()}
-}
-
-// enter adds a request unless there is one; what holds stands before what waits.
-func (l *ledger) enter(run, path string, names []string, held bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	for i, name := range names {
+		l.sizes[name] = sized{sizes[i], time.Now()}
+	}
 	for _, q := range l.requests {
 		if q.run == run && q.path == path {
 			return
@@ -173,17 +167,40 @@ func (l *ledger) enter(run, path string, names []string, held bool) {
 
 // ReleaseLocks implements locks.Ledger.
 func (l *ledger) ReleaseLocks(_ context.Context, run, path string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.requests = slices.DeleteFunc(l.requests, func(q *request) bool { return q.run == run && q.path == path })
+	l.remove(func(q *request) bool { return q.run == run && q.path == path })
 	return nil
 }
 
 // releaseRun takes out everything that a run holds or waits for.
 func (l *ledger) releaseRun(run string) {
+	l.remove(func(q *request) bool { return q.run == run })
+}
+
+// remove takes requests out, and the sizes of locks that nothing asks for any more: many a lock is named for one run.
+func (l *ledger) remove(which func(*request) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.requests = slices.DeleteFunc(l.requests, func(q *request) bool { return q.run == run })
+	unused := map[string]bool{}
+	l.requests = slices.DeleteFunc(l.requests, func(q *request) bool {
+		if !which(q) {
+			return false
+		}
+		for _, name := range q.locks {
+			unused[name] = true
+		}
+		return true
+	})
+	if len(unused) == 0 {
+		return
+	}
+	for _, q := range l.requests {
+		for _, name := range q.locks {
+			delete(unused, name)
+		}
+	}
+	for name := range unused {
+		delete(l.sizes, name)
+	}
 }
 
 // GrantLocks implements locks.Ledger: there is one owner, this process.
@@ -222,9 +239,12 @@ func (l *ledger) renew(ctx context.Context, now time.Time) {
 	}
 	l.mu.Unlock()
 	for name := range old {
-		if size, ok := l.look(ctx, name); ok {
-			l.resize(name, size)
+		size, ok := l.look(ctx, name)
+		l.mu.Lock()
+		if _, asked := l.sizes[name]; ok && asked {
+			l.sizes[name] = sized{size, now}
 		}
+		l.mu.Unlock()
 	}
 }
 
@@ -233,6 +253,7 @@ func (l *ledger) DropLocks(context.Context, string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = nil
+	clear(l.sizes)
 	return nil
 }
 

@@ -134,12 +134,13 @@ func (c *Controller) takeUp(ctx context.Context, key string, w workflow) error {
 		return err
 	}
 	r.hold()
-	ended, err := r.catchUp(ctx, w, begun)
-	if err != nil || ended {
-		r.active.Close()
-		return err
+	if begun {
+		err = r.catchUp(ctx, w)
 	}
-	if err := r.makeClaims(ctx); err != nil {
+	if err == nil && !r.active.State().Phase.Ended() {
+		err = r.makeClaims(ctx)
+	}
+	if err != nil {
 		r.active.Close()
 		return err
 	}
@@ -181,6 +182,9 @@ func (c *Controller) manifest(ctx context.Context, w workflow) (_ *submission.Ma
 	}
 	run, err := c.Journal.Get(ctx, w.GetNamespace(), string(w.GetUID()))
 	if errors.Is(err, store.ErrNotFound) && w.begun() {
+		if w.phase() == string(engine.RunningPhase) {
+			return nil, true, refused{engine.ErrorPhase, "the journal of this workflow is gone, and with it what has run already: submit it anew"}
+		}
 		m, err := c.begin(ctx, w)
 		return m, false, err
 	}
@@ -194,19 +198,17 @@ func (c *Controller) manifest(ctx context.Context, w workflow) (_ *submission.Ma
 	return m, true, nil
 }
 
-// catchUp looks at what happened to the object while nobody went on with it. ended says that there is nothing to go on with.
-func (r *run) catchUp(ctx context.Context, w workflow, begun bool) (ended bool, _ error) {
+// catchUp looks at what happened to the object while nobody went on with it. A run that has ended is gone on with as well:
+// its end is shown, and what it left behind is let go of.
+func (r *run) catchUp(ctx context.Context, w workflow) error {
 	s := r.active.State()
-	if !begun {
-		return false, nil
-	}
 	there, _, err := w.content()
 	if err != nil {
-		return false, err
+		return err
 	}
 	now, err := r.project(s)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if !s.Phase.Ended() {
 		e := editsOf(w, there)
@@ -217,19 +219,18 @@ func (r *run) catchUp(ctx context.Context, w workflow, begun bool) (ended bool, 
 				r.c.recorder.warn(w, "WorkflowEditRefused", err.Error())
 			}
 		}
-		return false, nil
+		return nil
 	}
 	if w.phase() == "" && len(there.Nodes) > 0 { // as argo retry leaves it
 		err := r.active.Retry(ctx, func(s *engine.State) (engine.RetryRun, error) {
 			return retryOf(s, w, there, idsOf(now)), nil
 		})
-		if err == nil {
-			return false, nil
+		if err != nil {
+			r.log.Warn("a workflow cannot be tried again", "error", err)
+			r.c.recorder.warn(w, "WorkflowRetryRefused", err.Error())
 		}
-		r.log.Warn("a workflow cannot be tried again", "error", err)
-		r.c.recorder.warn(w, "WorkflowRetryRefused", err.Error())
 	}
-	return true, r.board.insist(ctx, now, func(err error) { r.log.Warn("the end of a workflow could not be written, trying again", "error", err) })
+	return nil
 }
 
 // edited turns what others wrote into the object into events.
@@ -279,6 +280,8 @@ func (c *Controller) refuse(ctx context.Context, key string, w workflow, no refu
 		return err
 	}
 	c.free(key)
+	c.Journal.Release(string(w.GetUID()))
+	c.release(string(w.GetUID())) // it may have had pods before
 	c.Log.Info("a workflow cannot be run", slog.String("workflow", key), slog.String("reason", no.message))
 	c.recorder.warn(w, "WorkflowFailed", no.message)
 	if err := b.show(ctx, content); err != nil && !errors.Is(err, errGone) {

@@ -43,7 +43,7 @@ func (c *Controller) recover(ctx context.Context) {
 	for range c.Workers {
 		workers.Go(func() {
 			for key := range keys {
-				c.handle(ctx, key)
+				c.takeBack(ctx, key)
 			}
 		})
 	}
@@ -66,6 +66,40 @@ func (c *Controller) recover(ctx context.Context) {
 		c.Locks.ledger.start()
 	}
 	c.releaseUnknown(ctx)
+}
+
+// takeBack takes up a workflow that goes on, and tries again for half a minute where it cannot: what it holds must be known
+// before anybody else is given it. After that it is tried like any other.
+func (c *Controller) takeBack(ctx context.Context, key string) {
+	const tries, first = 9, 50 * time.Millisecond
+	for n := range tries {
+		_, err := c.reconcile(ctx, key)
+		if err == nil {
+			return
+		}
+		c.Log.Warn("a workflow that goes on could not be taken up, trying again", "workflow", key, "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(first << n):
+		}
+	}
+	c.queue.AddRateLimited(key)
+}
+
+// sweep lets go of pods that nobody waits for, again and again: a workflow may be deleted while it could not be taken up, and
+// a pod be made by a call that was given up.
+func (c *Controller) sweep(ctx context.Context) {
+	ticker := time.NewTicker(c.SweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.releaseUnknown(ctx)
+		}
+	}
 }
 
 // free gives the place of a workflow back, and calls who is next.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"sort"
 	"sync"
 	"time"
@@ -38,17 +39,13 @@ func (s *slots) take(key string, w workflow) bool {
 		return true
 	}
 	s.waiting[key] = waiter{key, w.GetNamespace(), w.priority(), w.GetCreationTimestamp().Time}
-	for _, next := range s.order() {
-		if !s.free(next.namespace) {
-			continue
+	for _, next := range s.next() {
+		if next.key == key {
+			s.give(next)
+			return true
 		}
-		if next.key != key {
-			return false // it is called when its turn comes
-		}
-		s.give(next)
-		return true
 	}
-	return false
+	return false // it is called when its turn comes
 }
 
 // occupy gives a place to a workflow that goes on already, however many do.
@@ -60,35 +57,49 @@ func (s *slots) occupy(key, namespace string) {
 	}
 }
 
-// release gives a place back and says who may be next: all that could take it, in order.
+// release gives a place back, or stops waiting for one, and says who may be next: all that there are places for, in order.
 func (s *slots) release(key string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waiting, key)
-	namespace, had := s.held[key]
-	if !had {
-		return nil
-	}
-	delete(s.held, key)
-	s.per[namespace]--
-	var next []string
-	for _, w := range s.order() {
-		if s.free(w.namespace) {
-			next = append(next, w.key)
-			break
+	if namespace, had := s.held[key]; had {
+		delete(s.held, key)
+		if s.per[namespace]--; s.per[namespace] == 0 {
+			delete(s.per, namespace)
 		}
 	}
-	return next
+	var keys []string
+	for _, w := range s.next() {
+		keys = append(keys, w.key)
+	}
+	return keys
+}
+
+// next gives those of the waiting that there are places for, in order. One that was called and has not come yet keeps its
+// place among them.
+func (s *slots) next() []waiter {
+	if len(s.waiting) == 0 || s.all > 0 && len(s.held) >= s.all {
+		return nil
+	}
+	var out []waiter
+	per := maps.Clone(s.per)
+	for _, w := range s.order() {
+		if s.all > 0 && len(s.held)+len(out) >= s.all {
+			break
+		}
+		if s.each > 0 && per[w.namespace] >= s.each {
+			continue
+		}
+		per[w.namespace]++
+		out = append(out, w)
+	}
+	return out
 }
 
 func (s *slots) give(w waiter) {
 	delete(s.waiting, w.key)
 	s.held[w.key] = w.namespace
 	s.per[w.namespace]++
-}
-
-func (s *slots) free(namespace string) bool {
-	return (s.all == 0 || len(s.held) < s.all) && (s.each == 0 || s.per[namespace] < s.each)
 }
 
 func (s *slots) order() []waiter {
