@@ -107,14 +107,19 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 		return nil, err
 	}
 	hub := runner.NewHub()
-	artifacts := func(run engine.Run) artifact.Options { return runArtifacts(core, o.artifactFolder, run.Namespace) }
+	public := publicTransport()
+	artifacts := func(run engine.Run) artifact.Options {
+		opts := runArtifacts(core, o.artifactFolder, run.Namespace)
+		opts.OwnCredentials, opts.Transport = settings.lends, public
+		return opts
+	}
 	results := endpoint.StoredResults{Options: artifacts}
 	pods, err := a.kubeBackend(cfg, core, o, settings, authority, artifacts, results, hub)
 	if err != nil {
 		return nil, err
 	}
 	conditions := &submission.Manifest{Lang: argoexpr.New()}
-	others := builtin.New(builtin.Config{Home: a.home, Eval: conditions.Eval, Artifacts: artifacts, Transport: publicTransport()}, hub)
+	others := builtin.New(builtin.Config{Home: a.home, Eval: conditions.Eval, Artifacts: artifacts, Transport: public}, hub)
 	tasks := backend.ByKind(pods, others)
 	p.ends = append(p.ends, tasks.Close)
 	reg, err := hook.NewRegistry(nil)
@@ -134,7 +139,7 @@ func (a *app) controllerParts(ctx context.Context, cfg *rest.Config, o controlle
 	})
 	hooks, err = hook.New(hook.Config{
 		Builtins: map[string]hook.Builtin{"cache": remembered.FromSettings},
-		Callback: &hook.Callback{URL: o.endpointURL, Secret: authority.Secret("hook callbacks")},
+		Callback: callbacksAt(o.endpointURL, authority),
 		Registry: reg, Sink: hub, UserAgent: "sluice/" + a.Version, Logger: a.log, Secrets: controller.HookSecrets{Client: objects},
 		Tokens: &accountTokens{core: core, namespace: o.namespace, account: o.serviceAccount, now: time.Now},
 	})
@@ -213,6 +218,11 @@ func runArtifacts(core kubernetes.Interface, folder, namespace string) artifact.
 			return secretValue(ctx, core, namespace, name, key)
 		},
 	}
+}
+
+// callbacksAt has plugins call back at a URL, with tokens that outlive this process.
+func callbacksAt(url string, authority *endpoint.Authority) *hook.Callback {
+	return &hook.Callback{URL: url, Secret: authority.Secret("hook callbacks")}
 }
 
 // callbackTime is how long a plugin may take to send its answer.
