@@ -39,6 +39,9 @@ func (a httpAuth) apply(ctx context.Context, req *http.Request, opts Options) (*
 	client := opts.Client
 	if client == nil {
 		client = &http.Client{}
+		if opts.Transport != nil {
+			client.Transport = opts.Transport
+		}
 	}
 	if a.BasicAuth != nil {
 		user, err := a.BasicAuth.Username.read(opts, "usernameSecret")

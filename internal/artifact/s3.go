@@ -81,8 +81,8 @@ func openS3(body program.JSON, opts Options) (Store, error) {
 	return s3Store{block: block, client: client, ca: ca}, nil
 }
 
-// s3Credentials are those of the block's secrets; without them those of the surroundings: the AWS variables, a shared
-// credentials file, or the machine's or pod's own role.
+// s3Credentials are those of the block's secrets; without them, where the options allow it, those of the surroundings: the
+// AWS variables, a shared credentials file, or the machine's or pod's own role.
 func s3Credentials(block s3Block, opts Options) (*credentials.Credentials, error) {
 	access, err := block.AccessKey.read(opts, "accessKeySecret")
 	if err != nil {
@@ -98,6 +98,9 @@ func s3Credentials(block s3Block, opts Options) (*credentials.Credentials, error
 	}
 	base := credentials.NewStaticV4(access, secret, token)
 	if access == "" && secret == "" {
+		if opts.OwnCredentials != nil && !opts.OwnCredentials(block.Bucket) {
+			return nil, secretError{fmt.Errorf("bucket %s: name an accessKeySecret and a secretKeySecret; credentials of this program's own are for other buckets", block.Bucket)}
+		}
 		base = credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: opts.Client},
 		})

@@ -48,6 +48,11 @@ type Options struct {
 	// Roots are the absolute paths of the folders that folder stores may be in; nil is anywhere. Whoever opens stores for
 	// others, who may not read this machine's files, must set them.
 	Roots []string
+	// OwnCredentials says whether S3 buckets whose blocks name no Secrets are reached with the credentials of this machine or
+	// pod; nil is always. Whoever opens stores for others, who may not use its credentials, must set it.
+	OwnCredentials func(bucket string) bool
+	// Transport connects to HTTP stores where there is no Client; nil is [http.DefaultTransport]. It says who may be reached.
+	Transport *http.Transport
 	// Client does HTTP requests; nil is a client without a timeout for the whole transfer.
 	Client *http.Client
 	// Limits bound what archives may unpack to; zero fields are the defaults.

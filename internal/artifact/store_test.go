@@ -1,11 +1,14 @@
 package artifact
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -319,6 +322,47 @@ func TestFoldersStayInTheirRoots(t *testing.T) {
 	}
 	if _, err := OpenArtifact(program.Artifact{URI: "/etc/passwd"}, Options{Roots: []string{}}); !errors.Is(err, ErrOutside) {
 		t.Error("no root is no folder, and not any:", err)
+	}
+}
+
+// Whoever opens stores for others lends its own credentials for no other bucket than it says.
+func TestOwnCredentials(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "key")
+	secrets := func(name, _ string) (string, error) { return name, nil }
+	named := map[string]any{"accessKeySecret": map[string]any{"name": "a", "key": "k"}, "secretKeySecret": map[string]any{"name": "b", "key": "k"}}
+	for name, test := range map[string]struct {
+		bucket string
+		more   map[string]any
+		own    func(string) bool
+		may    bool
+	}{
+		"own bucket":              {"ours", nil, func(b string) bool { return b == "ours" }, true},
+		"another":                 {"theirs", nil, func(b string) bool { return b == "ours" }, false},
+		"another, with a role":    {"theirs", map[string]any{"roleARN": "arn:aws:iam::1:role/x"}, func(string) bool { return false }, false},
+		"another, with Secrets":   {"theirs", named, func(string) bool { return false }, true},
+		"any, where nothing says": {"theirs", nil, nil, true},
+	} {
+		fields := map[string]any{"bucket": test.bucket, "key": "x", "endpoint": "localhost:1"}
+		maps.Copy(fields, test.more)
+		_, err := Open(block(t, "s3", fields), Options{Secrets: secrets, OwnCredentials: test.own})
+		if (err == nil) != test.may || err != nil && (!errors.Is(err, ErrNoSecret) || !Lasting(err)) {
+			t.Errorf("%s: %v, want allowed %v", name, err, test.may)
+		}
+	}
+}
+
+// HTTP stores are reached by the given transport, so that it can say who may be reached.
+func TestTransportOfHTTPStores(t *testing.T) {
+	refused := errors.New("not that one")
+	s, err := Open(block(t, "http", map[string]any{"url": "http://169.254.169.254/latest"}), Options{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, refused },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), ""); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
 	}
 }
 

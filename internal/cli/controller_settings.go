@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +26,9 @@ type controllerSettings struct {
 	Images map[string]pod.Image `json:"images,omitempty"`
 	// ArtifactRepository is for workflows whose namespace has no default one: a store block, with a keyFormat.
 	ArtifactRepository map[string]any `json:"artifactRepository,omitempty"`
+	// OwnCredentialBuckets are S3 buckets that workflows reach with the controller's own credentials where they name no Secrets,
+	// besides that of ArtifactRepository.
+	OwnCredentialBuckets []string `json:"ownCredentialBuckets,omitempty"`
 	// HookHosts are hosts that TaskHooks may reach besides the Services of their namespace.
 	HookHosts []string `json:"hookHosts,omitempty"`
 	// ContainerRuntimeExecutor is of old controllers: it is accepted and changes nothing.
@@ -59,6 +63,12 @@ func parseSettings(data []byte, from string) (*controllerSettings, error) {
 		}
 	}
 	return s, nil
+}
+
+// lends says whether workflows reach a bucket with the controller's own credentials.
+func (s *controllerSettings) lends(bucket string) bool {
+	s3, _ := s.ArtifactRepository["s3"].(map[string]any)
+	return slices.Contains(s.OwnCredentialBuckets, bucket) || s3 != nil && s3["bucket"] == bucket
 }
 
 // deprecated names a setting of old executors that was given, for a condition of workflows.

@@ -49,3 +49,19 @@ func TestTokensForHooks(t *testing.T) {
 		t.Errorf("%d tokens were made, want 3: a good one is kept", made)
 	}
 }
+
+// The controller lends its own credentials for the buckets that its settings name.
+func TestBucketsOfTheController(t *testing.T) {
+	s, err := parseSettings([]byte("artifactRepository: {s3: {bucket: shared}}\nownCredentialBuckets: [more]\n"), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bucket, want := range map[string]bool{"shared": true, "more": true, "secret": false, "": false} {
+		if got := s.lends(bucket); got != want {
+			t.Errorf("bucket %q: %v, want %v", bucket, got, want)
+		}
+	}
+	if (&controllerSettings{}).lends("shared") {
+		t.Error("without settings a bucket is lent")
+	}
+}

@@ -101,7 +101,10 @@ func (b *Backend) Start(_ context.Context, run engine.Run, cmd engine.StartTask)
 		defer cancel(nil)
 		b.sink.Tell(run.UID, engine.Event{Running: &engine.Running{Node: cmd.Node}})
 		result := b.carry(ctx, run, cmd)
-		if b.ctx.Err() != nil {
+		b.mu.Lock()
+		wanted := b.tasks[id] == t
+		b.mu.Unlock()
+		if b.ctx.Err() != nil || !wanted {
 			return
 		}
 		if err := b.remember(id, result); err != nil {
