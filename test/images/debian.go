@@ -31,7 +31,7 @@ var ErrNoDebian = errors.New("cannot make a Debian image here")
 // DebianRoot gives the path of a tar archive of a Debian's root folder, made in folder once (a minute, as root, from the
 // machine's own package mirror).
 func DebianRoot(ctx context.Context, folder string) (string, error) {
-	archive := filepath.Join(folder, "debian-"+hex256([]byte(packages + " python"))[:8]+".tar")
+	archive := filepath.Join(folder, "debian-"+hex256([]byte(packages + " python, sh"))[:8]+".tar")
 	if _, err := os.Stat(archive); err == nil {
 		return archive, nil
 	}
@@ -58,7 +58,7 @@ func DebianRoot(ctx context.Context, folder string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrNoDebian, err)
 	}
 	// Python has another name in its images, and the shell of most that this stands in for is busybox'.
-	for link, target := range map[string]string{"usr/local/bin/python": "python3", "bin/sh": "busybox"} {
+	for link, target := range map[string]string{"usr/local/bin/python": "/usr/bin/python3", "bin/sh": "busybox"} {
 		name := filepath.Join(root, filepath.FromSlash(link))
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("pack the Debian image: %w", err)
