@@ -106,7 +106,9 @@ func (m *model) row(n *engine.Node) *row {
 	}
 	switch n.Stage {
 	case engine.StageLocks:
-		r.waits = "waiting for locks"
+		if r.waits = n.Message; r.waits == "" {
+			r.waits = "waiting for locks"
+		}
 	case engine.StageSlot:
 		r.waits = m.slotWait()
 	case engine.StagePre, engine.StagePost:

@@ -294,7 +294,7 @@ func (x *step) lock(n *Node) {
 		return
 	}
 	n.Stage, n.work.Locked, n.work.Locks = StageLocks, true, locks
-	n.Message = "Waiting for " + lockNames(locks)
+	n.Message = x.waitsFor(locks)
 	x.s.touch(n)
 	x.emit(AcquireLocks{Node: n.ID, Path: n.Path, Locks: locks})
 }

@@ -188,7 +188,7 @@ type Answer struct {
 	PodPatch    program.JSON      `json:"podPatch,omitempty"`
 }
 
-// Noted sets a node's message while it waits ("waiting for hook lineage: connection refused, attempt 4").
+// Noted sets a node's message (0: the run's, while it waits for its locks) while it waits ("waiting for hook lineage: connection refused, attempt 4").
 type Noted struct {
 	Node     NodeID `json:"node"`
 	Message  string `json:"message"`

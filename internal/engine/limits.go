@@ -167,19 +167,23 @@ func (x *step) resolveLocks(locks []program.Lock, sc *scope) ([]program.Lock, er
 	return out, nil
 }
 
-func lockNames(locks []program.Lock) string {
+// waitsFor says which locks something waits for, in Argo's words.
+func (x *step) waitsFor(locks []program.Lock) string {
 	names := make([]string, len(locks))
 	for i, l := range locks {
-		kind := "mutex"
-		if l.Semaphore {
-			kind = "semaphore"
+		kind := "Mutex"
+		switch {
+		case l.Database:
+			kind = "Database"
+		case l.Semaphore:
+			kind = "ConfigMap"
 		}
-		names[i] = kind + " " + l.Name
+		names[i] = or(or(l.Namespace, x.s.Run.Namespace), "default") + "/" + kind + "/" + l.Name
 		if l.Key != "" {
 			names[i] += "/" + l.Key
 		}
 	}
-	return strings.Join(names, ", ")
+	return "Waiting for " + strings.Join(names, ", ") + " lock"
 }
 
 // acquired lets a node, or the run, go on with its locks.

@@ -65,7 +65,7 @@ func (x *step) retryRun(e RetryRun) error {
 		return nil
 	}
 	s.own.Locked, s.own.Locks, s.own.Reopened = true, locks, true
-	s.Message = "waiting for locks"
+	s.Message = x.waitsFor(locks)
 	x.emit(AcquireLocks{Path: s.Run.Name, Locks: locks})
 	return nil
 }

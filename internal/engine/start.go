@@ -45,7 +45,7 @@ func (x *step) start(run Run) {
 			return
 		}
 		s.own.Locked, s.own.Locks = true, locks
-		s.Message = "waiting for locks"
+		s.Message = x.waitsFor(locks)
 		x.emit(AcquireLocks{Path: run.Name, Locks: locks})
 		return
 	}

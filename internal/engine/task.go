@@ -231,6 +231,11 @@ func (x *step) taskFinished(e Finished) {
 }
 
 func (x *step) noted(e Noted) {
+	if own := x.s.own; e.Node == 0 && own.Locked && (x.s.Root == 0 || own.Reopened) && !x.s.Phase.Ended() {
+		x.s.Message = e.Message // of the locks that the run waits for
+		x.s.touchRun()
+		return
+	}
 	n := x.live(e.Node)
 	if n == nil {
 		return

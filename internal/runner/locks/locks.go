@@ -40,6 +40,47 @@ type Ledger interface {
 	DropLocks(ctx context.Context, owner string) error
 }
 
+// holders is a [Ledger] that tells who holds what.
+type holders interface {
+	// LockHolders gives the paths of those that hold each lock.
+	LockHolders(ctx context.Context) (map[string][]string, error)
+}
+
+// mostNoted is how many requests of this process may wait and still be told who holds what they wait for: with more, the
+// changes of each would be too much news.
+const mostNoted = 20
+
+// request is one that has not been granted.
+type request struct {
+	node  engine.NodeID
+	names []string
+	sizes []int
+	noted string // what was told of it last
+}
+
+// waits says which of its locks are full, in Argo's words, and who holds them.
+func (r *request) waits(held map[string][]string) string {
+	var parts []string
+	for i, name := range r.names {
+		by := held[name]
+		if len(by) < r.sizes[i] {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("Waiting for %s lock. Lock status: %d/%d; held by %s", shown(name), r.sizes[i]-len(by), r.sizes[i], strings.Join(by, ", ")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// shown is a ledger's name of a lock as Argo writes it: namespace, kind, name.
+func shown(name string) string {
+	kind, rest, _ := strings.Cut(name, "/")
+	namespace, rest, _ := strings.Cut(rest, "/")
+	if kind = "Mutex"; strings.HasPrefix(name, "semaphore/") {
+		kind = "ConfigMap"
+	}
+	return namespace + "/" + kind + "/" + rest
+}
+
 var errClosed = errors.New("the locks are closed")
 
 // Options have defaults for all that is zero.
@@ -59,7 +100,7 @@ type Locks struct {
 	opts   Options
 
 	mu      sync.Mutex
-	asked   map[[2]string]engine.NodeID // requests that have not been granted, by run and path
+	asked   map[[2]string]*request // requests that have not been granted, by run and path
 	wake    chan struct{}
 	stop    func()
 	done    chan struct{}
@@ -81,7 +122,7 @@ func New(ledger Ledger, sink Sink, opts Options) *Locks {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Locks{
-		ledger: ledger, sink: sink, opts: opts, asked: map[[2]string]engine.NodeID{},
+		ledger: ledger, sink: sink, opts: opts, asked: map[[2]string]*request{},
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -99,7 +140,7 @@ func (l *Locks) Acquire(ctx context.Context, run engine.Run, p *program.Program,
 	}
 	id := [2]string{run.UID, cmd.Path}
 	l.mu.Lock()
-	l.asked[id] = cmd.Node
+	l.asked[id] = &request{node: cmd.Node, names: names, sizes: sizes}
 	l.mu.Unlock()
 	if err := l.ledger.AskLocks(ctx, l.opts.Owner, run.UID, cmd.Path, names, sizes); err != nil {
 		l.mu.Lock()
@@ -210,12 +251,29 @@ func (l *Locks) grant(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range held {
-		node, ok := l.asked[id]
+		r, ok := l.asked[id]
 		if !ok {
 			continue
 		}
 		delete(l.asked, id)
-		l.sink.Tell(id[0], engine.Event{Acquired: &engine.Acquired{Node: node}})
+		l.sink.Tell(id[0], engine.Event{Acquired: &engine.Acquired{Node: r.node}})
+	}
+	if book, ok := l.ledger.(holders); ok && len(l.asked) > 0 && len(l.asked) <= mostNoted {
+		l.note(ctx, book)
+	}
+}
+
+// note tells those that wait who holds what they wait for, when that has changed.
+func (l *Locks) note(ctx context.Context, book holders) {
+	held, err := book.LockHolders(ctx)
+	if err != nil {
+		return // it is asked again
+	}
+	for id, r := range l.asked {
+		if text := r.waits(held); text != "" && text != r.noted {
+			r.noted = text
+			l.sink.Tell(id[0], engine.Event{Noted: &engine.Noted{Node: r.node, Message: text}})
+		}
 	}
 }
 

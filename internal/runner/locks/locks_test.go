@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,11 @@ type told struct {
 	*engine.Acquired
 }
 
-func (s sink) Tell(run string, e engine.Event) { s <- told{run, e.Acquired} }
+func (s sink) Tell(run string, e engine.Event) {
+	if e.Acquired != nil {
+		s <- told{run, e.Acquired}
+	}
+}
 
 func (s sink) next(t *testing.T) told {
 	t.Helper()
@@ -120,6 +125,55 @@ func TestMutexInOrder(t *testing.T) {
 		p.settle(t)
 		p.give("a", node+1)
 	}
+}
+
+// notes hands on what those that wait are told.
+type notes chan string
+
+func (s notes) Tell(run string, e engine.Event) {
+	if e.Noted != nil {
+		s <- fmt.Sprintf("%s %d %s", run, e.Noted.Node, e.Noted.Message)
+	}
+}
+
+// Who waits is told which lock it waits for and who holds it, in Argo's words, and again when that changes.
+func TestWaitersAreTold(t *testing.T) {
+	file := path(t)
+	p := start(t, file, locks.Options{})
+	sizes := &program.Program{ConfigMaps: map[string]map[string]string{"sizes": {"two": "2"}}}
+	both := append(mutex("m"), program.Lock{Semaphore: true, Name: "sizes", Key: "two"})
+	p.Acquire(t.Context(), run("a"), sizes, engine.AcquireLocks{Path: "a", Locks: both})
+	p.next(t)
+	p.Acquire(t.Context(), run("b"), sizes, engine.AcquireLocks{Path: "b", Locks: both[1:]})
+	p.next(t)
+
+	st, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(notes, 100)
+	other := locks.New(st, told, locks.Options{Poll: 5 * time.Millisecond})
+	defer func() {
+		if err := errors.Join(other.Close(), st.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("nothing was told, want %q", want)
+		}
+	}
+	other.Acquire(t.Context(), run("c"), sizes, engine.AcquireLocks{Node: 7, Path: "c[0].x", Locks: both})
+	next("c 7 Waiting for default/Mutex/m lock. Lock status: 0/1; held by a; " +
+		"Waiting for default/ConfigMap/sizes/two lock. Lock status: 0/2; held by a, b")
+	p.Release(run("b"), engine.ReleaseLocks{Path: "b"})
+	next("c 7 Waiting for default/Mutex/m lock. Lock status: 0/1; held by a")
 }
 
 func TestSemaphore(t *testing.T) {

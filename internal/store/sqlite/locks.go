@@ -135,3 +135,21 @@ func requests(ctx context.Context, tx *sql.Tx) (_ []*request, err error) {
 	}
 	return queue, rows.Err()
 }
+
+// LockHolders gives the paths of those that hold each lock, for package locks.
+func (s *Store) LockHolders(ctx context.Context) (_ map[string][]string, err error) {
+	rows, err := s.db.Read.QueryContext(ctx, "SELECT lock, path FROM lock_tickets WHERE held = 1 ORDER BY ticket, path")
+	if err != nil {
+		return nil, fmt.Errorf("list the holders of locks: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	out := map[string][]string{}
+	for rows.Next() {
+		var lock, path string
+		if err := rows.Scan(&lock, &path); err != nil {
+			return nil, fmt.Errorf("list the holders of locks: %w", err)
+		}
+		out[lock] = append(out[lock], path)
+	}
+	return out, rows.Err()
+}
