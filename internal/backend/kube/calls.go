@@ -127,6 +127,9 @@ func (b *Backend) release(ctx context.Context, ref reference) error {
 		return err
 	}
 	_, err = b.cfg.Client.CoreV1().Pods(ref.namespace).Patch(ctx, ref.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsConflict(err) {
+		return nil // another pod has the name by now, and the ConfigMap is that one's
+	}
 	if err := gone(err); err != nil || !ref.configured {
 		return err
 	}

@@ -95,6 +95,12 @@ func (b *incoming) Read(p []byte) (int, error) {
 
 // result keeps a result that is too long for a termination message.
 func (s *server) result(w http.ResponseWriter, r *http.Request, a Attempt) error {
+	select { // a result is held in memory, and may be large
+	case s.results <- struct{}{}:
+		defer func() { <-s.results }()
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
 	data, err := body(w, r, spec.MaxStored)
 	if err != nil {
 		return err

@@ -83,8 +83,14 @@ type Results interface {
 	Get(ctx context.Context, run engine.Run, path string) ([]byte, error)
 }
 
+// maxResults is how many results are taken at the same time: one may have 64 MiB, and is in memory more than once.
+const maxResults = 4
+
 // server is the endpoint.
-type server struct{ cfg Config }
+type server struct {
+	cfg     Config
+	results chan struct{}
+}
 
 // New makes the endpoint's handler.
 func New(cfg Config) http.Handler {
@@ -97,7 +103,7 @@ func New(cfg Config) http.Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &server{cfg}
+	s := &server{cfg: cfg, results: make(chan struct{}, maxResults)}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+spec.SignPath, s.known(s.sign))
 	mux.Handle("GET "+spec.DataPath, s.known(s.read))
@@ -202,8 +208,15 @@ func answer(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(data) // whoever has gone does not need it
 }
 
+// bodyTime is how long a body that is read into memory may take to come: nobody holds memory by sending slowly.
+const bodyTime = 2 * time.Minute
+
 // body reads a request's body of at most so many bytes.
 func body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyTime)); err == nil {
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }() // of a connection that is gone it does not matter
+	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	switch {

@@ -182,3 +182,14 @@ func tokenOf() corev1.Volume {
 		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}},
 	}}}
 }
+
+// The API server takes the account from its old field where the new one is empty: so does the check.
+func TestCheckPatchOfOldField(t *testing.T) {
+	before, after := &corev1.PodSpec{}, &corev1.PodSpec{DeprecatedServiceAccount: "admin"}
+	if found := CheckPatch(before, after); len(found) != 1 || found[0].Field != "spec.serviceAccountName" {
+		t.Errorf("another account by its old name: %v", found)
+	}
+	if found := CheckPatch(after, &corev1.PodSpec{ServiceAccountName: "admin"}); len(found) > 0 {
+		t.Errorf("the same account by its new name: %v", found)
+	}
+}

@@ -20,11 +20,19 @@ func CheckPatch(before, after *corev1.PodSpec) []Violation {
 			v.found = append(v.found, found)
 		}
 	}
-	v.add(before.ServiceAccountName != after.ServiceAccountName, "spec.serviceAccountName", "must stay %q", before.ServiceAccountName)
+	v.add(accountOf(before) != accountOf(after), "spec.serviceAccountName", "must stay %q", accountOf(before))
 	v.add(isTrue(after.AutomountServiceAccountToken) && !isTrue(before.AutomountServiceAccountToken), "spec.automountServiceAccountToken", "must not be switched on")
 	v.add(before.NodeName != after.NodeName, "spec.nodeName", "must not be set: use nodeSelector or affinity")
 	v.secrets(before, after)
 	return v.found
+}
+
+// accountOf is the service account of a pod: the API server takes it from the old field, too, where the new one is empty.
+func accountOf(s *corev1.PodSpec) string {
+	if s.ServiceAccountName == "" {
+		return s.DeprecatedServiceAccount
+	}
+	return s.ServiceAccountName
 }
 
 // hardened is a pod as it will be, for a comparison.
