@@ -56,4 +56,14 @@ func (r byKind) Settled(run engine.Run, path string) {
 	}
 }
 
+// AwaitSettled waits until nothing is kept of a run's attempts that have ended.
+func (r byKind) AwaitSettled(ctx context.Context, runUID string) error {
+	if s, ok := r.containers.(interface {
+		AwaitSettled(ctx context.Context, runUID string) error
+	}); ok {
+		return s.AwaitSettled(ctx, runUID)
+	}
+	return nil
+}
+
 func (r byKind) Close() error { return errors.Join(r.containers.Close(), r.others.Close()) }

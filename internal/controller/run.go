@@ -137,6 +137,7 @@ func (r *run) show(ctx context.Context) error {
 			}
 		}
 		if c := r.final.Load(); c != nil {
+			r.awaitPods(ctx)
 			err := r.board.insist(ctx, *c, func(err error) {
 				r.c.metrics.wrote(err)
 				r.log.Warn("the end of a workflow could not be written, trying again", "error", err)
@@ -155,6 +156,25 @@ func (r *run) show(ctx context.Context) error {
 		if err := r.write(ctx, &rate); err != nil {
 			return err
 		}
+	}
+}
+
+// endPatience is how long the end of a workflow is kept back for its pods.
+const endPatience = 10 * time.Second
+
+// awaitPods waits until the pods of a run that has ended are let go: clients stop to look for logs once they see the end, and
+// who deletes the workflow then deletes its pods, too.
+func (r *run) awaitPods(ctx context.Context) {
+	b, ok := r.c.Backend.(interface {
+		AwaitSettled(ctx context.Context, runUID string) error
+	})
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	if err := b.AwaitSettled(ctx, string(r.uid)); err != nil {
+		r.log.Info("the end of a workflow is shown before its pods could be let go", "error", err)
 	}
 }
 

@@ -17,7 +17,7 @@ type Backend struct {
 	cfg     Config
 	sink    Sink
 	pods    *pods
-	settles settles
+	settles *settles
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -116,6 +116,9 @@ func (b *Backend) seen(p *corev1.Pod, gone bool) {
 	b.mu.Unlock()
 	if a != nil {
 		a.observe(p, gone)
+	}
+	if gone || !lags(p) {
+		b.settles.ready(p.UID)
 	}
 }
 

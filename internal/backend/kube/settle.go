@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/sluice-ml/sluice/internal/backend/kube/pod"
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -15,17 +14,6 @@ import (
 // settleWorkers is how many pods are let go at the same time.
 const settleWorkers = 8
 
-// settles are the pods that are to be let go.
-type settles struct {
-	queue workqueue.TypedRateLimitingInterface[reference]
-}
-
-func newSettles() settles {
-	return settles{workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[reference](firstPause, longestPause))}
-}
-
-func (s settles) close() { s.queue.ShutDown() }
-
 // settleAll lets pods go until the backend is closed. What is left then is settled by the next backend.
 func (b *Backend) settleAll() {
 	for {
@@ -33,16 +21,22 @@ func (b *Backend) settleAll() {
 		if closed {
 			return
 		}
+		if !b.settles.wanted(ref) { // it lagged, and was let go meanwhile
+			b.settles.queue.Done(ref)
+			continue
+		}
 		ctx, cancel := context.WithTimeout(b.ctx, callTimeout)
 		err := b.release(ctx, ref)
 		cancel()
 		switch {
 		case err == nil:
 			b.settles.queue.Forget(ref)
+			b.settles.done(ref)
 		case passing(err):
 			b.settles.queue.AddRateLimited(ref)
 		case b.ctx.Err() == nil:
 			b.settles.queue.Forget(ref)
+			b.settles.done(ref)
 			b.cfg.Log.Warn("a pod keeps its finalizer and cannot be deleted", "pod", ref.name, "namespace", ref.namespace, "error", err)
 		}
 		b.settles.queue.Done(ref)
@@ -84,7 +78,7 @@ func (b *Backend) catchUp() {
 	}
 }
 
-// settle lets go of an attempt's pod.
+// settle lets go of an attempt's pod, once its phase is that of its end.
 func (b *Backend) settle(run engine.Run, id key) {
 	refs := b.leave(id)
 	for _, p := range b.pods.of(id) {
@@ -93,7 +87,18 @@ func (b *Backend) settle(run engine.Run, id key) {
 		}
 	}
 	for _, ref := range refs {
-		b.settles.queue.Add(ref)
+		b.settles.add(id.run, ref)
+	}
+	late := map[types.UID]bool{}
+	for _, p := range b.pods.of(id) { // again: what was told before it was added, nobody took note of
+		late[p.UID] = lags(p)
+	}
+	for uid, ref := range refs {
+		if late[uid] {
+			b.settles.wait(ref)
+		} else {
+			b.settles.ready(uid)
+		}
 	}
 }
 
@@ -193,7 +198,7 @@ func (b *Backend) releaseRun(runUID string) {
 		maps.Copy(refs, b.leave(id))
 	}
 	label := pod.LabelValue(runUID)
-	b.releaseAll(refs, func(p *corev1.Pod) bool { return p.Labels[pod.RunLabel] == label })
+	b.releaseAll(refs, runUID, func(p *corev1.Pod) bool { return p.Labels[pod.RunLabel] == label })
 }
 
 // ReleaseUnknown lets go of all pods whose run is not known, by its UID: what is left of runs that were deleted while
@@ -202,20 +207,27 @@ func (b *Backend) ReleaseUnknown(ctx context.Context, known func(runUID string) 
 	if err := b.pods.synced(ctx); err != nil {
 		return err
 	}
-	b.releaseAll(nil, func(p *corev1.Pod) bool {
+	b.releaseAll(nil, "", func(p *corev1.Pod) bool {
 		id, ok := keyOf(p)
 		return ok && !known(id.run)
 	})
 	return nil
 }
 
-func (b *Backend) releaseAll(refs map[types.UID]reference, which func(*corev1.Pod) bool) {
+// releaseAll lets go of pods at once, whatever their phases say.
+func (b *Backend) releaseAll(refs map[types.UID]reference, runUID string, which func(*corev1.Pod) bool) {
+	release := func(run string, ref reference) {
+		b.settles.add(run, ref)
+		b.settles.ready(ref.uid)
+	}
 	for _, p := range b.pods.all() {
-		if _, there := refs[p.UID]; !there && which(p) {
-			b.settles.queue.Add(referenceOf(p))
+		if _, there := refs[p.UID]; there || !which(p) {
+			continue
 		}
+		id, _ := keyOf(p)
+		release(id.run, referenceOf(p))
 	}
 	for _, ref := range refs {
-		b.settles.queue.Add(ref)
+		release(runUID, ref)
 	}
 }
