@@ -113,6 +113,10 @@ conformance-kube: build ## the Argo manifests as Workflow objects on a cluster: 
 	@$(GO) run ./test/conformance -corpus $(CONFORMANCE) -cluster $(CLUSTER) -sluice bin/sluice -suite kube \
 	  -out build/conformance-kube.json -timeout 3m $(if $(wildcard $(S3)),-s3 $(S3)) $(ARGS)
 
+.PHONY: e2e
+e2e: build ## hooks, crashes and the peers' own clients on a cluster; ARGO_CLI names upstream's argo, if it is to be tried
+	@CLUSTER=$(abspath $(CLUSTER)) CONFORMANCE=$(abspath $(CONFORMANCE)) $(GO) test -tags whole -count=1 -timeout 15m -json ./test/e2e | $(GO) run ./test/report -name e2e
+
 .PHONY: readme
 readme: build ## run every command that the README shows, and every example
 	@$(GO) test -tags whole -count=1 -timeout 10m -json ./test/readme ./test/examples | $(GO) run ./test/report -name readme
