@@ -4,12 +4,16 @@ package e2e
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-ml/sluice/test/plugin"
 )
 
 // argo calls upstream's own program, which $ARGO_CLI names.
@@ -158,4 +162,96 @@ spec:
 	argo(t, ns, "", "cron", "delete", "nightly")
 	argo(t, ns, "", "template", "delete", "exits")
 	argo(t, ns, "", "lint", file(t, waiting))
+}
+
+// Upstream's client checks nothing that it does not know: a manifest with placeholders that hooks fill in passes its lint, and
+// its get shows what Argo's own would.
+func TestArgoWithHooks(t *testing.T) {
+	ns := namespace(t, "e2e-argo-hooks")
+	p := plugin.Start(t, filepath.Join(t.TempDir(), "record"), "--placeholder", "greeting=hello")
+	kubectl(t, fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
+kind: ClusterTaskHook
+metadata: {name: argo}
+spec: {points: [Pre, Post], selector: {matchLabels: {greeted: "yes"}}, http: {url: %q}}
+`, p.Address), "apply", "-f", "-")
+	t.Cleanup(func() {
+		if _, err := site.Kubectl(context.Background(), nil, "delete", "clustertaskhook", "argo"); err != nil {
+			t.Error(err)
+		}
+	})
+	path := file(t, shown)
+	argo(t, ns, "", "lint", "--offline", path)
+	argo(t, ns, "", "lint", path)
+	out := argo(t, ns, "", "submit", "--log", path)
+	if !strings.Contains(out, "hello world") || !strings.Contains(out, "bye") {
+		t.Errorf("argo submit --log:\n%s", out)
+	}
+	got := argo(t, ns, "", "get", "@latest", "--no-color", "--no-utf8")
+	for _, want := range []string{"Succeeded", "loop(0:a)", "loop(1:b)", "flaky(0)", "flaky(1)", "main: Error (exit code 1)", "when '1 == 2' evaluated false", "onExit"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("argo get shows no %q:\n%s", want, got)
+		}
+	}
+}
+
+const shown = `apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: shown-, labels: {greeted: "yes"}}
+spec:
+  entrypoint: main
+  onExit: bye
+  templates:
+  - name: main
+    dag:
+      tasks:
+      - {name: loop, template: say, withItems: [a, b], arguments: {parameters: [{name: what, value: '{{item}}'}]}}
+      - {name: flaky, template: flaky}
+      - {name: make, template: make, dependencies: [loop, flaky]}
+      - {name: never, template: say, dependencies: [make], when: '1 == 2', arguments: {parameters: [{name: what, value: never}]}}
+      - {name: use, template: use, dependencies: [make], arguments: {artifacts: [{name: in, from: '{{tasks.make.outputs.artifacts.out}}'}]}}
+  - name: say
+    inputs: {parameters: [{name: what}]}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [echo, '{{inputs.parameters.what}}']}
+  - name: bye
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [echo, bye]}
+  - name: flaky
+    retryStrategy: {limit: 2}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, 'test {{retries}} = 1']}
+  - name: make
+    outputs: {artifacts: [{name: out, path: /tmp/out}]}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, 'echo world > /tmp/out']}
+  - name: use
+    inputs: {artifacts: [{name: in, path: /tmp/in}]}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [sh, -c, 'echo {{hooks.argo.greeting}} $(cat /tmp/in)']}
+`
+
+const supplied = `apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: supplied-}
+spec:
+  entrypoint: main
+  templates:
+  - name: main
+    steps:
+    - - {name: approve, template: approve}
+    - - {name: after, template: say, arguments: {parameters: [{name: what, value: '{{steps.approve.outputs.parameters.answer}}'}]}}
+  - name: approve
+    suspend: {}
+    outputs: {parameters: [{name: answer, valueFrom: {supplied: {}}}]}
+  - name: say
+    inputs: {parameters: [{name: what}]}
+    container: {image: busybox, imagePullPolicy: IfNotPresent, command: [echo, 'answered {{inputs.parameters.what}}']}
+`
+
+func TestArgoNodeSet(t *testing.T) {
+	ns := namespace(t, "e2e-argo-node")
+	wf := name(t, ns, "", "submit", file(t, supplied))
+	kubectl(t, "", "wait", "--namespace", ns, "workflow/"+wf, "--timeout", "60s", "--for", `jsonpath={.status.phase}=Running`)
+	argo(t, ns, "", "node", "set", wf, "--node-field-selector", "displayName=approve", "--output-parameter", "answer=yes", "--message", "fine")
+	argo(t, ns, "", "resume", wf, "--node-field-selector", "displayName=approve")
+	w := finish(t, ns, wf, time.Minute)
+	w.succeeded(t)
+	if out := argo(t, ns, "", "logs", wf); !strings.Contains(out, "answered yes") {
+		t.Errorf("argo logs:\n%s", out)
+	}
 }
