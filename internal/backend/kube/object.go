@@ -176,13 +176,18 @@ func (b *Backend) manifestFrom(ctx context.Context, run engine.Run, cmd engine.S
 	if len(list) != 1 {
 		return "", fmt.Errorf("manifestFrom: there is no input artifact %q", name)
 	}
+	opts := b.cfg.Artifacts(run)
+	opts.Limits = artifact.Limits{Bytes: maxManifest}
+	if err := small(ctx, list[0], opts); err != nil {
+		return "", fmt.Errorf("manifestFrom: artifact %s: %w", name, err)
+	}
 	folder, err := os.MkdirTemp("", "sluice-manifest-")
 	if err != nil {
 		return "", fmt.Errorf("manifestFrom: %w", err)
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "manifest")
-	if err := artifact.Fetch(ctx, list[0], file, b.cfg.Artifacts(run)); err != nil {
+	if err := artifact.Fetch(ctx, list[0], file, opts); err != nil {
 		return "", fmt.Errorf("manifestFrom: %w", err)
 	}
 	info, err := os.Stat(file)
@@ -197,4 +202,22 @@ func (b *Backend) manifestFrom(ctx context.Context, run engine.Run, cmd engine.S
 		return "", fmt.Errorf("manifestFrom: %w", err)
 	}
 	return string(data), nil
+}
+
+// small looks at an artifact before it is fetched: the controller has little room for other people's files.
+func small(ctx context.Context, a program.Artifact, opts artifact.Options) error {
+	store, err := artifact.OpenArtifact(a, opts)
+	if err != nil {
+		return err
+	}
+	info, err := store.Stat(ctx, "")
+	switch {
+	case err != nil:
+		return err
+	case info.Tree && a.SubPath == "":
+		return errors.New("it is a folder, no manifest")
+	case info.Size > maxManifest:
+		return fmt.Errorf("it has %d bytes, and a manifest at most %d", info.Size, maxManifest)
+	}
+	return nil
 }
