@@ -15,7 +15,7 @@ import (
 func (j *projector) node(n *engine.Node) *NodeStatus {
 	out := &NodeStatus{
 		ID: j.id(n.Path), Name: n.Path, DisplayName: n.Name, Type: j.nodeType(n), Phase: string(n.Phase), Message: j.message(n.Message),
-		StartedAt: timeOf(n.Started), FinishedAt: timeOf(n.Finished), Progress: n.Progress, ResourcesDuration: n.Resources,
+		StartedAt: timeOf(n.Started), FinishedAt: timeOf(n.Finished), Progress: n.Progress, ResourcesDuration: usage(n.Resources),
 		PodIP: n.IP, HostNodeName: n.Host,
 	}
 	if out.DisplayName == "" {
