@@ -23,10 +23,13 @@ var files embed.FS
 type Options struct {
 	// Namespaced makes a controller that works for its own namespace only.
 	Namespaced bool
-	// Namespace is where the controller runs; empty is [Namespace].
+	// Namespace is where the controller runs; empty is [Namespace], with an InstanceID that and "-" and the ID.
 	Namespace string
 	// Image and ExecutorImage are of the controller, and of what is copied into every task.
 	Image, ExecutorImage string
+	// InstanceID makes a controller for the objects whose label workflows.argoproj.io/controller-instanceid is that: one of several of
+	// a cluster, each in a namespace of its own.
+	InstanceID string
 	// Impersonation lets resource templates act with the rights of the workflows' service accounts.
 	Impersonation bool
 	// CRDsOnly leaves out everything but the CustomResourceDefinitions, NoCRDs those.
@@ -43,6 +46,9 @@ func Manifests(o Options) ([]byte, error) {
 	}
 	if o.Namespace == "" {
 		o.Namespace = Namespace
+		if o.InstanceID != "" {
+			o.Namespace += "-" + o.InstanceID
+		}
 	}
 	var out bytes.Buffer
 	add := func(text []byte) {
@@ -100,6 +106,28 @@ func Manifests(o Options) ([]byte, error) {
 		add(text)
 	}
 	return out.Bytes(), nil
+}
+
+// Lease is the name of the lease that controllers of an instance ID share; an empty ID is none.
+func Lease(instance string) string {
+	if instance == "" {
+		return "sluice-controller"
+	}
+	return "sluice-controller-" + instance
+}
+
+// renameLease gives a role the right to another lease than the one in the files.
+func renameLease(role object, name string) error {
+	rules, _ := role["rules"].([]any)
+	for _, r := range rules {
+		rule, _ := r.(map[string]any)
+		resources, _ := rule["resources"].([]any)
+		if names, ok := rule["resourceNames"].([]any); ok && slices.Contains(resources, any("leases")) && len(names) == 1 {
+			names[0] = name
+			return nil
+		}
+	}
+	return fmt.Errorf("the Role %s names no lease", role.name())
 }
 
 // order is that of the kinds: what others refer to comes first.
@@ -167,8 +195,13 @@ func (o Options) adapt(x object) error {
 			subject["namespace"] = o.Namespace
 		}
 	}
-	if x.kind() == "ClusterRoleBinding" && o.Namespaced && o.Namespace != Namespace {
+	if x.kind() == "ClusterRoleBinding" && (o.Namespaced || o.InstanceID != "") && o.Namespace != Namespace {
 		meta["name"] = x.name() + "-" + o.Namespace // several such controllers must not take each other's binding
+	}
+	if x.kind() == "Role" && o.InstanceID != "" {
+		if err := renameLease(x, Lease(o.InstanceID)); err != nil {
+			return err
+		}
 	}
 	if x.kind() != "Deployment" {
 		return nil
@@ -187,6 +220,9 @@ func (o Options) adapt(x object) error {
 	}
 	if o.Namespaced {
 		args = append(args, "--namespaced")
+	}
+	if o.InstanceID != "" {
+		args = append(args, "--instance-id="+o.InstanceID)
 	}
 	c["args"] = args
 	return nil

@@ -96,6 +96,16 @@ func TestVariants(t *testing.T) {
 			[]string{"RoleBinding/ml/sluice-controller-impersonation"},
 			[]string{"ClusterRoleBinding//sluice-controller-impersonation-ml", "ClusterRoleBinding//sluice-controller-impersonation"},
 		},
+		"an instance": {
+			Options{InstanceID: "gpu"},
+			[]string{"Namespace//sluice-gpu", "Deployment/sluice-gpu/sluice-controller", "ClusterRoleBinding//sluice-controller-sluice-gpu", "ClusterRole//sluice-controller"},
+			[]string{"ClusterRoleBinding//sluice-controller", "Namespace//sluice"},
+		},
+		"an instance of one namespace": {
+			Options{InstanceID: "gpu", Namespaced: true, Namespace: "ml"},
+			[]string{"Deployment/ml/sluice-controller", "ClusterRoleBinding//sluice-controller-tokens-ml"},
+			[]string{"ClusterRoleBinding//sluice-controller", "Namespace//ml"},
+		},
 		"definitions": {
 			Options{CRDsOnly: true},
 			[]string{"CustomResourceDefinition//runjournals.sluice.dev", "CustomResourceDefinition//clustertaskhooks.sluice.dev"},
@@ -128,6 +138,28 @@ func TestOtherNamespace(t *testing.T) {
 			if subjects, ok := x["subjects"].([]any); ok && fmt.Sprint(subjects) != "[map[kind:ServiceAccount name:sluice-controller namespace:ml]]" {
 				t.Errorf("%s is for %v", key, subjects)
 			}
+		}
+	}
+}
+
+// A controller of an instance ID takes the lease of that name, and only that.
+func TestInstances(t *testing.T) {
+	for id, lease := range map[string]string{"": "sluice-controller", "gpu": "sluice-controller-gpu"} {
+		all := manifests(t, Options{InstanceID: id, Namespace: "x", NoCRDs: true})
+		var names []any
+		rules, _ := all["Role/x/sluice-controller"]["rules"].([]any)
+		for _, r := range rules {
+			rule, _ := r.(map[string]any)
+			if named, ok := rule["resourceNames"].([]any); ok && fmt.Sprint(rule["resources"]) == "[leases]" {
+				names = append(names, named...)
+			}
+		}
+		if d := cmp.Diff([]any{lease}, names); d != "" || Lease(id) != lease {
+			t.Errorf("ID %q: lease %s\n%s", id, Lease(id), d)
+		}
+		containers, _ := at(all["Deployment/x/sluice-controller"], "spec", "template", "spec")["containers"].([]any)
+		if got := strings.Contains(fmt.Sprint(containers), "--instance-id=gpu"); got != (id != "") {
+			t.Errorf("ID %q: %v", id, containers)
 		}
 	}
 }

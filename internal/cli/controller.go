@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sluice-ml/sluice/deploy"
 )
 
 // controllerFlags are how the controller is started.
@@ -139,15 +141,11 @@ func (a *app) controller(ctx context.Context, o controllerFlags) error {
 	}()
 	logger := logr.FromSlogHandler(a.log.Handler())
 	ctrllog.SetLogger(logger)
-	id := "sluice-controller"
-	if o.instance != "" {
-		id += "-" + o.instance
-	}
 	const graceful = 20 * time.Second
 	grace := graceful
 	mgr, err := manager.New(cfg, manager.Options{
 		Scheme: clientgoscheme.Scheme, Logger: logger, Metrics: server.Options{BindAddress: o.metricsAddress}, HealthProbeBindAddress: o.healthAddress,
-		LeaderElection: o.leaderElect, LeaderElectionID: id, LeaderElectionNamespace: o.namespace, LeaderElectionReleaseOnCancel: true,
+		LeaderElection: o.leaderElect, LeaderElectionID: deploy.Lease(o.instance), LeaderElectionNamespace: o.namespace, LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout: &grace,
 	})
 	if err != nil {
