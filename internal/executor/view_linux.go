@@ -58,6 +58,15 @@ type viewBuilder struct {
 	warnings []string
 }
 
+// missing warns of a layer that the task has not. One that was taken away since the machine was looked at, as the mounts of
+// containers are, is nothing that it could have.
+func (b *viewBuilder) missing(path string, why error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	b.warnings = append(b.warnings, fmt.Sprintf("%s is not there for the task: %v", path, why))
+}
+
 func (b *viewBuilder) build() error {
 	view := b.view
 	if err := os.Chdir(view); err != nil {
@@ -77,7 +86,7 @@ func (b *viewBuilder) build() error {
 	}
 	for i, layer := range b.box.Layers {
 		if err := b.place(layer, filepath.Join(view, layer.Path), i+1); err != nil {
-			b.warnings = append(b.warnings, fmt.Sprintf("%s is not there for the task: %v", layer.Path, err))
+			b.missing(layer.Path, err)
 		}
 	}
 	return b.devices(view)

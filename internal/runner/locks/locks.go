@@ -73,9 +73,10 @@ func (r *request) waits(held map[string][]string) string {
 
 // shown is a ledger's name of a lock as Argo writes it: namespace, kind, name.
 func shown(name string) string {
-	kind, rest, _ := strings.Cut(name, "/")
+	what, rest, _ := strings.Cut(name, "/")
 	namespace, rest, _ := strings.Cut(rest, "/")
-	if kind = "Mutex"; strings.HasPrefix(name, "semaphore/") {
+	kind := "Mutex"
+	if what == "semaphore" {
 		kind = "ConfigMap"
 	}
 	return namespace + "/" + kind + "/" + rest
