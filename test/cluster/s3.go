@@ -84,7 +84,7 @@ func (s *s3Server) await(ctx context.Context) error {
 
 func (s *s3Server) close() {
 	_ = s.cmd.Process.Kill() // it keeps nothing that counts
-	<-s.ended
+	_ = <-s.ended
 }
 
 // freePort finds a port that nothing listens at.
@@ -93,6 +93,9 @@ func freePort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
-	port := listen.Addr().(*net.TCPAddr).Port
-	return port, listen.Close()
+	address, ok := listen.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, errors.Join(fmt.Errorf("find a free port: %v is no address of TCP", listen.Addr()), listen.Close())
+	}
+	return address.Port, listen.Close()
 }

@@ -224,7 +224,7 @@ func (s *Site) Kill() error {
 	if err := s.controller.Process.Kill(); err != nil {
 		return fmt.Errorf("kill the controller: %w", err)
 	}
-	<-s.ended
+	_ = <-s.ended // that it was killed
 	s.controller = nil
 	return nil
 }

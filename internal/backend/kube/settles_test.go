@@ -53,10 +53,11 @@ func TestSettledOnceThePhaseFollows(t *testing.T) {
 	}
 	sink.end(t)
 	b.Settled(aRun, "run.task")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := b.AwaitSettled(ctx, aRun.UID); !errors.Is(err, context.Canceled) {
-		t.Errorf("while the pod is Pending: %v, want %v", err, context.Canceled)
+	impatient := errors.New("impatient")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(impatient)
+	if err := b.AwaitSettled(ctx, aRun.UID); !errors.Is(err, impatient) {
+		t.Errorf("while the pod is Pending: %v, want %v", err, impatient)
 	}
 	if err := c.set(&p, status(corev1.PodSucceeded, end)); err != nil {
 		t.Fatal(err)
