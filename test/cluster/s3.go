@@ -84,7 +84,9 @@ func (s *s3Server) await(ctx context.Context) error {
 
 func (s *s3Server) close() {
 	_ = s.cmd.Process.Kill() // it keeps nothing that counts
-	_ = <-s.ended
+	if err := <-s.ended; err != nil {
+		return // it was killed
+	}
 }
 
 // freePort finds a port that nothing listens at.

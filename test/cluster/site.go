@@ -224,8 +224,11 @@ func (s *Site) Kill() error {
 	if err := s.controller.Process.Kill(); err != nil {
 		return fmt.Errorf("kill the controller: %w", err)
 	}
-	_ = <-s.ended // that it was killed
+	killed := <-s.ended
 	s.controller = nil
+	if killed == nil {
+		return errors.New("the controller ended by itself before it was killed")
+	}
 	return nil
 }
 
