@@ -4,14 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/itchyny/gojq"
 )
 
+// jqTime bounds how long a filter may take.
+const jqTime = 2 * time.Second
+
+// boundless finds what lets a filter make up values that are not in its input. It runs in the controller, which is
+// everybody's.
+var boundless = regexp.MustCompile(`\b(range|repeat|while|until|recurse|recurse_down|combinations|def|foreach|reduce|limit|inputs?|import|include|env)\b|\*`)
+
 // jq applies a jq filter to a JSON value and gives its results, each on a line, texts without quotes, as "jq -r" and so
-// Argo's executor do. The context bounds how long a filter may take: some never end.
+// Argo's executor do. Filters that could give more than there is in their input are refused.
 func jq(ctx context.Context, filter string, input any) (string, error) {
+	if word := boundless.FindString(filter); word != "" {
+		return "", fmt.Errorf("jqFilter %q: %q is not allowed here, since it can make up values without end; pick what is in the object", filter, word)
+	}
+	ctx, cancel := context.WithTimeout(ctx, jqTime)
+	defer cancel()
 	query, err := gojq.Parse(filter)
 	if err != nil {
 		return "", fmt.Errorf("jqFilter %q: %w", filter, err)
