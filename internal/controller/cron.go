@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -172,6 +173,10 @@ func (cr *crons) reconcile(ctx context.Context, key string) (time.Duration, erro
 	at, due := cr.due(key, o, schedule, now)
 	if due {
 		err := cr.start(ctx, o, schedule, at, now)
+		if err != nil && !refusedForGood(err) {
+			cr.unlook(key, at) // it is still due
+			return 0, err
+		}
 		o.condition("SubmissionError", err)
 		if err != nil {
 			o.status.Failed++
@@ -214,6 +219,21 @@ func (cr *crons) due(key string, o *cronObject, s cron.Schedule, now time.Time) 
 		return time.Time{}, false
 	}
 	return s.Missed(o.status.LastScheduledTime.Time, now, o.spec.StartingDeadlineSeconds)
+}
+
+// unlook takes back that a time has been looked after.
+func (cr *crons) unlook(key string, at time.Time) {
+	cr.mu.Lock()
+	defer cr.mu.Unlock()
+	cr.looked[key] = at.Add(-time.Nanosecond)
+}
+
+// refusedForGood says whether the API server, or this controller, would say the same again.
+func refusedForGood(err error) bool {
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		return !utilnet.IsConnectionRefused(err) && !utilnet.IsConnectionReset(err) && !utilnet.IsTimeout(err) // else the object itself is wrong
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err)
 }
 
 // children counts workflows that have ended since the last look, and deletes those that are too many.

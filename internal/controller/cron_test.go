@@ -3,10 +3,13 @@ package controller
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sluice-ml/sluice/internal/backend/dummy"
 	"github.com/sluice-ml/sluice/internal/engine"
@@ -115,4 +118,27 @@ func TestCronKeepsAFew(t *testing.T) {
 	w.controller(func(c *Config) { c.Now = soon })
 	w.until("CronWorkflow", "nightly", "counting it", func(o workflow) bool { return nested(o.Object, "status", "succeeded") == int64(1) })
 	w.until("Workflow", missed, "deleted", func(o workflow) bool { return o.Object == nil })
+}
+
+// A workflow that the API server could not make when it was due is made a moment later, and does not count as failed.
+func TestCronTriesAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	w.submit(nightly)
+	var creations atomic.Int64
+	w.api = interceptor.NewClient(w.api, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == "Workflow" && creations.Add(1) == 1 {
+				return apierrors.NewServiceUnavailable("not now")
+			}
+			return c.Create(ctx, o, opts...)
+		},
+	})
+	w.controller(func(c *Config) { c.Now = soon })
+	if child := w.ended(missed); child.phase() != "Succeeded" || creations.Load() < 2 {
+		t.Errorf("child: %v after %d tries", child.phase(), creations.Load())
+	}
+	o := w.until("CronWorkflow", "nightly", "counting it", func(o workflow) bool { return nested(o.Object, "status", "succeeded") == int64(1) })
+	if failed := nested(o.Object, "status", "failed"); failed != nil && failed != int64(0) {
+		t.Errorf("%v counted as failed", failed)
+	}
 }

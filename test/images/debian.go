@@ -49,7 +49,7 @@ func DebianRoot(ctx context.Context, folder string) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("make a folder for images: %w", err)
 	}
-	root, err := os.MkdirTemp(folder, "debian-")
+	root, err := os.MkdirTemp(folder, ".debian-") // the Go tools do not look into such folders
 	if err != nil {
 		return "", fmt.Errorf("make a folder for images: %w", err)
 	}
