@@ -134,7 +134,7 @@ func TestPluginsCallBackAtTheTaskEndpoint(t *testing.T) {
 	server := endpoint.NewServer(withCallbacks(pods, d.CallbackHandler()), authority.TLS("127.0.0.1"), slog.New(slog.DiscardHandler))
 	served := make(chan error, 1)
 	go func() { served <- server.ServeTLS(l, "", "") }()
-	defer func() { _ = server.Close(); <-served }()
+	defer func() { _ = errors.Join(server.Close(), <-served) }()
 
 	template := &program.Template{Key: "local/t", Name: "t", Source: program.JSON(`{"name":"t"}`)}
 	d.Ask(t.Context(), engine.Run{Name: "flow", UID: "run", Namespace: "ml"}, &program.Program{Language: "argo", Name: "flow"}, engine.AskHook{

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/store/kube"
 	"github.com/sluice-ml/sluice/internal/submission"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -101,11 +102,13 @@ func (c *Controller) drop(r *run) {
 func (c *Controller) takeUp(ctx context.Context, key string, w workflow) error {
 	if w.begun() { // the store has no nodes
 		live, err := fetch(ctx, c.client, client.ObjectKeyFromObject(w))
-		if client.IgnoreNotFound(err) != nil {
+		switch {
+		case apierrors.IsNotFound(err): // the informer tells of it
+			return nil
+		case err != nil:
 			return fmt.Errorf("read the object: %w", err)
-		}
-		if gone := err != nil; gone || live.GetUID() != w.GetUID() || live.completed() {
-			return nil // the informer tells of it
+		case live.GetUID() != w.GetUID() || live.completed(): // of that, too
+			return nil
 		}
 		w = live
 	}

@@ -188,7 +188,7 @@ func (s *kubeSuite) readObjects(m corpus.Manifest, want *argocheck.Expected) (ob
 		if err != nil {
 			return o, fmt.Errorf("read a manifest: %w", err)
 		}
-		for _, doc := range bytes.Split(append([]byte("\n"), text...), []byte("\n---")) {
+		for doc := range bytes.SplitSeq(append([]byte("\n"), text...), []byte("\n---")) {
 			var object map[string]any
 			if err := yaml.Unmarshal(doc, &object); err != nil {
 				return o, fmt.Errorf("read %s: %w", filepath.Base(file), err)

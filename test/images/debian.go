@@ -42,8 +42,11 @@ func DebianRoot(ctx context.Context, folder string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrNoDebian, err)
 	}
 	mirror, err := output(ctx, "apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Codename: bookworm")
-	if err != nil || mirror == "" {
-		return "", fmt.Errorf("%w: the package sources have no bookworm (%v)", ErrNoDebian, err)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoDebian, err)
+	}
+	if mirror == "" {
+		return "", fmt.Errorf("%w: the package sources have no bookworm", ErrNoDebian)
 	}
 	mirror, _, _ = strings.Cut(mirror, "\n")
 	if err := os.MkdirAll(folder, 0o755); err != nil {

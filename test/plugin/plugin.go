@@ -3,6 +3,7 @@ package plugin
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -32,7 +33,7 @@ func Start(t *testing.T, record string, args ...string) *Plugin {
 	}
 	script := filepath.Join(sluicerun.Root(t), "examples", "hooks", "plugin.py")
 	args = append([]string{"-B", script, "--port", "0", "--record", record}, args...)
-	p := &Plugin{t: t, record: record, cmd: exec.Command(python, args...)}
+	p := &Plugin{t: t, record: record, cmd: exec.CommandContext(context.Background(), python, args...)}
 	p.cmd.Stderr = os.Stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -265,7 +265,7 @@ func TestNoChangeIsLost(t *testing.T) {
 func TestRightsThatAreMissing(t *testing.T) {
 	gvr := schema.GroupResource{Resource: "configmaps"}
 	fails := apierrors.NewForbidden(gvr, "results", errors.New("no"))
-	c := interceptor.NewClient(fake.NewFakeClient(labelled("results", map[string]string{"k": argos})).(client.WithWatch), interceptor.Funcs{
+	c := interceptor.NewClient(fake.NewFakeClient(labelled("results", map[string]string{"k": argos})), interceptor.Funcs{
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return fails },
 	})
 	e := memo.New(c, quiet)

@@ -168,8 +168,7 @@ type state struct {
 // Pre looks the task up.
 func (p *plugin) Pre(ctx context.Context, r *taskhook.Request) (*taskhook.Response, error) {
 	response, err := p.lookUp(ctx, r)
-	var unusable *UnusableError
-	if errors.As(err, &unusable) {
+	if unusable, ok := errors.AsType[*UnusableError](err); ok {
 		return taskhook.Fail(unusable.Message), nil
 	}
 	return response, err

@@ -98,7 +98,11 @@ func loadAuthority(ctx context.Context, secrets coreclient.SecretInterface, name
 
 // Secret derives a secret for a purpose, the same whenever this authority is loaded: who has it learns nothing of the key.
 func (a *Authority) Secret(purpose string) []byte {
-	h := hmac.New(sha256.New, a.key.D.FillBytes(make([]byte, (a.key.Curve.Params().BitSize+7)/8)))
+	key, err := a.key.Bytes()
+	if err != nil { // the curve is one of the standard library's
+		panic(fmt.Sprintf("task endpoint: the authority's key: %v", err))
+	}
+	h := hmac.New(sha256.New, key)
 	_, _ = h.Write([]byte("sluice " + purpose))
 	return h.Sum(nil)
 }
