@@ -16,7 +16,7 @@ TOOLS       := $(CURDIR)/build/tools
 CONFORMANCE ?= ../shared/conformance
 # Scripts that bring up a Kubernetes on this machine, for the suites that need one where KUBECONFIG is not set.
 CLUSTER     ?= ../shared/cluster
-# A program that serves a folder as an object store, for the manifests that need one: make $(S3).
+# A program that serves a folder as an object store, for the manifests that need one; compiled once.
 S3          ?= $(TOOLS)/versitygw
 VERSITYGW   := v1.8.0
 # More for the conformance program: ARGS='-run loops -suite argo'.
@@ -109,9 +109,9 @@ containers: build ## ten of those manifests in containers by podman, from images
 	  -name containers -doc "" -out build/containers.json -parallel 2 $(ARGS)
 
 .PHONY: conformance-kube
-conformance-kube: build ## the Argo manifests as Workflow objects on a cluster: that of KUBECONFIG, or one that CLUSTER's scripts bring up
+conformance-kube: build $(S3) ## the Argo manifests as Workflow objects on a cluster: that of KUBECONFIG, or one that CLUSTER's scripts bring up
 	@$(GO) run ./test/conformance -corpus $(CONFORMANCE) -cluster $(CLUSTER) -sluice bin/sluice -suite kube \
-	  -out build/conformance-kube.json -timeout 3m $(if $(wildcard $(S3)),-s3 $(S3)) $(ARGS)
+	  -out build/conformance-kube.json -timeout 3m -s3 $(S3) $(ARGS)
 
 .PHONY: e2e
 e2e: build ## hooks, crashes and the peers' own clients on a cluster; ARGO_CLI names upstream's argo, if it is to be tried
