@@ -70,25 +70,7 @@ func (cr *crons) stopping(o *cronObject, now time.Time) {
 }
 
 func (o *cronObject) env(now time.Time) expr.Env {
-	return expr.Env{Scope: facts(o.facts()), Now: now, Seed: rand.Uint64()}
-}
-
-// facts is a scope of nested maps.
-type facts map[string]any
-
-// Lookup implements [expr.Scope].
-func (f facts) Lookup(path []string) (any, expr.Presence) {
-	var v any = map[string]any(f)
-	for _, step := range path {
-		in, ok := v.(map[string]any)
-		if !ok {
-			return nil, expr.Absent
-		}
-		if v, ok = in[step]; !ok {
-			return nil, expr.Absent
-		}
-	}
-	return v, expr.Present
+	return expr.Env{Scope: expr.Tree(o.facts()), Now: now, Seed: rand.Uint64()}
 }
 
 // condition sets a condition to an error, or takes it away.

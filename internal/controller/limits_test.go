@@ -59,24 +59,7 @@ func TestParallelism(t *testing.T) {
 // A mutex is held by one workflow at a time, also when another controller takes over.
 func TestMutexOutlivesController(t *testing.T) {
 	hold := make(chan struct{})
-	w := newWorld(t, func(run engine.Run, _ engine.StartTask) dummy.Act {
-		if run.Name == "holder" {
-			return dummy.Act{Until: hold}
-		}
-		return dummy.Act{}
-	})
-	locked := func(c *Config) {
-		l := NewLocks(c.Client, c.Hub, locks.Options{})
-		c.Locks = l
-		t.Cleanup(func() {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	submit := func(name string) {
-		w.submit(strings.Replace(strings.Replace(hello, "name: hello", "name: "+name, 1), "  unknownField: kept\n", "  synchronization: {mutexes: [{name: m}]}\n", 1))
-	}
+	w, locked, submit := heldMutex(t, hold)
 	stop := w.controller(locked)
 	submit("holder")
 	w.until("Workflow", "holder", "running", func(o workflow) bool { return node(t, o, "holder")["phase"] == "Running" })
@@ -159,4 +142,29 @@ func TestLargeStatus(t *testing.T) {
 	if o.status()["nodes"] != nil {
 		t.Error("the nodes are there twice")
 	}
+}
+
+// heldMutex gives a world in which the workflow "holder" runs until hold is closed, what gives a controller locks, and what
+// submits a workflow that needs the mutex "m".
+func heldMutex(t *testing.T, hold <-chan struct{}) (w *world, locked func(*Config), submit func(name string)) {
+	t.Helper()
+	w = newWorld(t, func(run engine.Run, _ engine.StartTask) dummy.Act {
+		if run.Name == "holder" {
+			return dummy.Act{Until: hold}
+		}
+		return dummy.Act{}
+	})
+	locked = func(c *Config) {
+		l := NewLocks(c.Client, c.Hub, locks.Options{})
+		c.Locks = l
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	submit = func(name string) {
+		w.submit(strings.Replace(strings.Replace(hello, "name: hello", "name: "+name, 1), "  unknownField: kept\n", "  synchronization: {mutexes: [{name: m}]}\n", 1))
+	}
+	return w, locked, submit
 }

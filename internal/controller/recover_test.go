@@ -18,7 +18,6 @@ import (
 
 	"github.com/sluice-ml/sluice/internal/backend/dummy"
 	"github.com/sluice-ml/sluice/internal/engine"
-	"github.com/sluice-ml/sluice/internal/runner/locks"
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
@@ -41,24 +40,7 @@ func (f *flaky) Get(ctx context.Context, namespace, uid string) (store.Run, erro
 // What a workflow holds is not given to another because the workflow could not be taken up at once.
 func TestLocksWaitForWhoHoldsThem(t *testing.T) {
 	hold := make(chan struct{})
-	w := newWorld(t, func(run engine.Run, _ engine.StartTask) dummy.Act {
-		if run.Name == "holder" {
-			return dummy.Act{Until: hold}
-		}
-		return dummy.Act{}
-	})
-	locked := func(c *Config) {
-		l := NewLocks(c.Client, c.Hub, locks.Options{})
-		c.Locks = l
-		t.Cleanup(func() {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	submit := func(name string) {
-		w.submit(strings.Replace(strings.Replace(hello, "name: hello", "name: "+name, 1), "  unknownField: kept\n", "  synchronization: {mutexes: [{name: m}]}\n", 1))
-	}
+	w, locked, submit := heldMutex(t, hold)
 	stop := w.controller(locked)
 	submit("holder")
 	w.until("Workflow", "holder", "running", func(o workflow) bool { return node(t, o, "holder")["phase"] == "Running" })

@@ -71,5 +71,5 @@ func withDefaults(m *Manifest, err error) (*Manifest, error) {
 
 // Eval evaluates an expression of the manifest's language over variables.
 func (m *Manifest) Eval(source string, vars map[string]any) (any, error) {
-	return m.Lang.Value(source, expr.Env{Scope: tree(vars), Now: time.Now(), Seed: rand.Uint64()})
+	return m.Lang.Value(source, expr.Env{Scope: expr.Tree(vars), Now: time.Now(), Seed: rand.Uint64()})
 }

@@ -82,23 +82,5 @@ func (s *runScope) Lookup(path []string) (any, expr.Presence) {
 			"creationTimestamp": s.run.Created,
 		}}
 	}
-	return tree(s.all).Lookup(path)
-}
-
-// tree is a scope of nested maps.
-type tree map[string]any
-
-// Lookup implements [expr.Scope].
-func (t tree) Lookup(path []string) (any, expr.Presence) {
-	var v any = map[string]any(t)
-	for _, step := range path {
-		in, ok := v.(map[string]any)
-		if !ok {
-			return nil, expr.Absent
-		}
-		if v, ok = in[step]; !ok {
-			return nil, expr.Absent
-		}
-	}
-	return v, expr.Present
+	return expr.Tree(s.all).Lookup(path)
 }

@@ -21,7 +21,7 @@ func TestHeraWorkflow(t *testing.T) {
 	}
 	bin, err := pythonenv.With(t.Context(), "requirements.txt", folder)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("hera cannot be installed here (no Python or package index?): %v", err)
 	}
 	text, err := exec.CommandContext(t.Context(), filepath.Join(bin, "python3"), "testdata/hera_workflow.py").Output()
 	if err != nil {

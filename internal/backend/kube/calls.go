@@ -57,7 +57,7 @@ func passing(err error) bool {
 		utilnet.IsConnectionReset(err), utilnet.IsConnectionRefused(err), utilnet.IsProbableEOF(err), utilnet.IsHTTP2ConnectionLost(err):
 		return true
 	case apierrors.IsForbidden(err):
-		// A quota is used up for now. Other refusals stay.
+		// Of all that is forbidden only a quota may have room again.
 		return strings.Contains(err.Error(), "exceeded quota")
 	case apierrors.IsInternalError(err):
 		// What a server-side apply cannot read is the author's mistake, whatever the server calls it.
