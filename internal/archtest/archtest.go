@@ -46,8 +46,9 @@ func Layers() []Layer {
 			"api", "pkg", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/metadata", "internal/kfp/fingerprint",
 		}},
 		{Folder: "internal/backend", May: []string{
-			"internal/program", "internal/engine", "internal/artifact", "internal/executor",
+			"internal/program", "internal/engine", "internal/artifact", "internal/executor", "internal/tokenreview",
 		}},
+		{Folder: "internal/tokenreview", May: nil},
 		{Folder: "internal/store", May: []string{"internal/program", "internal/engine", "internal/metadata"}},
 		{Folder: "internal/store/kube", May: []string{"api", "internal/program", "internal/engine", "internal/store"}},
 		{Folder: "internal/crd", May: []string{"api", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/argo"}},
@@ -61,9 +62,13 @@ func Layers() []Layer {
 		{Folder: "internal/submission", May: []string{
 			"internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/store",
 		}},
+		{Folder: "internal/server", May: []string{
+			"api", "internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/artifact", "internal/store",
+			"internal/submission", "internal/cluster", "internal/controller/status", "internal/tokenreview",
+		}},
 		{Folder: "internal/cli", May: []string{
 			"api", "pkg", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
-			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity",
+			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity", "internal/server",
 		}},
 		{Folder: "internal/archtest", May: nil},
 		{Folder: "cmd/sluice-executor", May: []string{"internal/executor", "internal/program", "internal/artifact"}},
@@ -164,7 +169,7 @@ func Onlys() []Only {
 	return []Only{
 		{
 			Packages: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/apiextensions-apiserver/..."},
-			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/cli", "test"},
+			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/tokenreview", "internal/server", "internal/cli", "test"},
 			Why:      "a cluster is reached through the backend, the controller and the journal; the commands put them together",
 		},
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-ml/sluice/internal/artifact"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/executor/spec"
+	"github.com/sluice-ml/sluice/internal/tokenreview"
 )
 
 // Defaults of [Config].
@@ -58,7 +59,7 @@ type Reviewer interface {
 }
 
 // ErrDenied says that a token is no pod's, or not for this endpoint, or has run out.
-var ErrDenied = errors.New("the token is not valid here")
+var ErrDenied = tokenreview.ErrDenied
 
 // Attempt is what a pod works for.
 type Attempt struct {

@@ -1,12 +1,9 @@
 package endpoint
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,23 +13,17 @@ import (
 	"github.com/sluice-ml/sluice/internal/executor/spec"
 )
 
-// reviews is a TokenReviews over a fake API server that answers as status says.
-func reviews(status func(token string) (authenticationv1.TokenReviewStatus, error)) (t *TokenReviews, asked *[]string) {
+// reviews is a reviewer over a fake API server that answers as status says.
+func reviews(status authenticationv1.TokenReviewStatus) Reviewer {
 	clients := fake.NewClientset()
-	var mu sync.Mutex
-	asked = &[]string{}
 	clients.PrependReactor("create", "tokenreviews", func(action ktesting.Action) (bool, runtime.Object, error) {
 		review := action.(ktesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
 		if len(review.Spec.Audiences) != 1 || review.Spec.Audiences[0] != spec.TokenAudience {
 			return true, nil, fmt.Errorf("asked for the audiences %v", review.Spec.Audiences)
 		}
-		mu.Lock()
-		*asked = append(*asked, review.Spec.Token)
-		mu.Unlock()
-		said, err := status(review.Spec.Token)
-		return true, &authenticationv1.TokenReview{Status: said}, err
+		return true, &authenticationv1.TokenReview{Status: status}, nil
 	})
-	return NewTokenReviews(clients.AuthenticationV1().TokenReviews()), asked
+	return NewTokenReviews(clients.AuthenticationV1().TokenReviews())
 }
 
 // podStatus is what an API server says of a pod's token.
@@ -63,89 +54,12 @@ func TestTokenReview(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, _ := reviews(func(string) (authenticationv1.TokenReviewStatus, error) {
-				status := podStatus()
-				test.change(&status)
-				return status, nil
-			})
-			pod, err := r.Review(t.Context(), "token")
+			status := podStatus()
+			test.change(&status)
+			pod, err := reviews(status).Review(t.Context(), "token")
 			if test.denied != errors.Is(err, ErrDenied) || !test.denied && (err != nil || pod != Pod{"ns", "pod", "uid"}) {
 				t.Errorf("%+v, %v", pod, err)
 			}
 		})
-	}
-}
-
-func TestTokenReviewsAreRemembered(t *testing.T) {
-	down := errors.New("connection refused")
-	r, asked := reviews(func(token string) (authenticationv1.TokenReviewStatus, error) {
-		switch token {
-		case "bad":
-			return authenticationv1.TokenReviewStatus{}, nil
-		case "down":
-			return authenticationv1.TokenReviewStatus{}, down
-		}
-		return podStatus(), nil
-	})
-	now := time.Unix(1000, 0)
-	r.now = func() time.Time { return now }
-	ask := func(token string, want int) {
-		t.Helper()
-		before := len(*asked)
-		_, err := r.Review(t.Context(), token)
-		if (token == "good") != (err == nil) || (token == "bad") != errors.Is(err, ErrDenied) || (token == "down") != errors.Is(err, down) {
-			t.Errorf("%s: %v", token, err)
-		}
-		if got := len(*asked) - before; got != want {
-			t.Errorf("%s: asked %d times, want %d", token, got, want)
-		}
-	}
-	for _, token := range []string{"good", "bad"} {
-		ask(token, 1)
-		ask(token, 0)
-	}
-	ask("down", 1)
-	ask("down", 1)
-	now = now.Add(badFor)
-	ask("good", 0)
-	ask("bad", 1)
-	now = now.Add(goodFor)
-	ask("good", 1)
-}
-
-func TestTokenReviewIsAskedForOnceByMany(t *testing.T) {
-	open := make(chan struct{})
-	r, asked := reviews(func(string) (authenticationv1.TokenReviewStatus, error) {
-		<-open
-		return podStatus(), nil
-	})
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			if pod, err := r.Review(context.Background(), "token"); err != nil || pod.UID != "uid" {
-				t.Errorf("%+v, %v", pod, err)
-			}
-		})
-	}
-	close(open)
-	all.Wait()
-	if len(*asked) != 1 {
-		t.Errorf("asked %d times", len(*asked))
-	}
-}
-
-func TestRememberedTokensAreBounded(t *testing.T) {
-	r, _ := reviews(func(string) (authenticationv1.TokenReviewStatus, error) {
-		return authenticationv1.TokenReviewStatus{}, nil
-	})
-	now := time.Unix(1000, 0)
-	r.now = func() time.Time { return now }
-	for i := range maxKept + 100 {
-		if _, err := r.Review(t.Context(), fmt.Sprint(i)); !errors.Is(err, ErrDenied) {
-			t.Fatal(err)
-		}
-	}
-	if len(r.kept) > maxKept {
-		t.Errorf("%d are kept", len(r.kept))
 	}
 }
