@@ -53,9 +53,13 @@ func Layers() []Layer {
 		{Folder: "internal/store/kube", May: []string{"api", "internal/program", "internal/engine", "internal/store"}},
 		{Folder: "internal/crd", May: []string{"api", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/argo"}},
 		{Folder: "deploy", May: nil},
+		{Folder: "internal/cluster", May: []string{
+			"api", "internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/store", "internal/submission",
+			"internal/controller/status",
+		}},
 		{Folder: "internal/controller", May: []string{
 			"api", "internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/artifact", "internal/hook",
-			"internal/backend", "internal/store", "internal/runner", "internal/submission",
+			"internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/cluster/refs",
 		}},
 		{Folder: "internal/runner", May: []string{"internal/program", "internal/expr", "internal/engine"}},
 		{Folder: "internal/capacity", May: nil},
@@ -68,7 +72,7 @@ func Layers() []Layer {
 		}},
 		{Folder: "internal/cli", May: []string{
 			"api", "pkg", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
-			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity", "internal/server",
+			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity", "internal/cluster", "internal/server",
 		}},
 		{Folder: "internal/archtest", May: nil},
 		{Folder: "cmd/sluice-executor", May: []string{"internal/executor", "internal/program", "internal/artifact"}},
@@ -169,7 +173,7 @@ func Onlys() []Only {
 	return []Only{
 		{
 			Packages: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/apiextensions-apiserver/..."},
-			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/tokenreview", "internal/server", "internal/cli", "test"},
+			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/tokenreview", "internal/cluster", "internal/server", "internal/cli", "test"},
 			Why:      "a cluster is reached through the backend, the controller and the journal; the commands put them together",
 		},
 	}

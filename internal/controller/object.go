@@ -20,8 +20,6 @@ import (
 const (
 	LabelInstance    = "workflows.argoproj.io/controller-instanceid"
 	LabelCron        = "workflows.argoproj.io/cron-workflow"
-	labelConfigMap   = "workflows.argoproj.io/configmap-type"
-	parameterConfig  = "Parameter"
 	annotationCronAt = "workflows.argoproj.io/scheduled-time"
 )
 

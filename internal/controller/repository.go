@@ -114,7 +114,7 @@ func repositoryRef(w workflow, sub store.Submission) map[string]any {
 				ArtifactRepositoryRef map[string]any
 			}
 		}
-		if json.Unmarshal(d.Data, &o) == nil && o.Kind != configKind && o.Metadata.Name == name && o.Spec.ArtifactRepositoryRef != nil {
+		if json.Unmarshal(d.Data, &o) == nil && o.Kind != "ConfigMap" && o.Metadata.Name == name && o.Spec.ArtifactRepositoryRef != nil {
 			return o.Spec.ArtifactRepositoryRef
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-ml/sluice/internal/argo"
+	"github.com/sluice-ml/sluice/internal/cluster/refs"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/store"
 	"github.com/sluice-ml/sluice/internal/submission"
@@ -35,7 +36,7 @@ func (c *Controller) read(ctx context.Context, w workflow) (store.Submission, su
 	if err != nil {
 		return store.Submission{}, opts, err
 	}
-	others, err := collect(ctx, c.client, w.GetNamespace(), spec)
+	others, err := refs.Collect(ctx, c.client, w.GetNamespace(), spec)
 	if err != nil {
 		return store.Submission{}, opts, err
 	}

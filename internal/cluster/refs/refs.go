@@ -1,4 +1,6 @@
-package controller
+// Package refs reads what a workflow or a template refers to in a cluster: templates and ConfigMaps, through a client that
+// says whose rights count.
+package refs
 
 import (
 	"context"
@@ -9,13 +11,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-ml/sluice/internal/argo"
 	"github.com/sluice-ml/sluice/internal/store"
 )
 
 // reference names an object that a workflow refers to.
 type reference struct{ kind, name string }
+
+// ConfigMaps with this label are read where a reference's name holds a placeholder.
+const (
+	labelConfigMap  = "workflows.argoproj.io/configmap-type"
+	parameterConfig = "Parameter"
+)
 
 // The kinds of references.
 const (
@@ -75,9 +86,9 @@ func walkReferences(v any, key string, found map[reference]bool) {
 // maxReferences bounds how many objects a workflow may refer to, directly and through templates.
 const maxReferences = 1000
 
-// collect reads everything that a spec refers to, in the workflow's own namespace and cluster-wide. What is not there is
+// Collect reads everything that a spec refers to, in the workflow's own namespace and cluster-wide. What is not there is
 // left out: the front end says what is missing, and where.
-func collect(ctx context.Context, c client.Reader, namespace string, spec any) ([]store.Document, error) {
+func Collect(ctx context.Context, c client.Reader, namespace string, spec any) ([]store.Document, error) {
 	var docs []store.Document
 	seen := map[reference]bool{}
 	queue := references(spec)
@@ -124,7 +135,8 @@ func collect(ctx context.Context, c client.Reader, namespace string, spec any) (
 
 // template reads a template object, and gives its spec for further references.
 func template(ctx context.Context, c client.Reader, namespace string, r reference) ([]store.Document, any, error) {
-	o := newObject(kind(r.kind))
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: argo.Group, Version: "v1alpha1", Kind: r.kind})
 	key := client.ObjectKey{Namespace: namespace, Name: r.name}
 	if r.kind == clusterKind {
 		key.Namespace = ""
