@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sluice-ml/sluice/internal/backend/dummy"
@@ -226,5 +227,65 @@ func TestClaimsThatCannotBeMade(t *testing.T) {
 				t.Errorf("status: %v, want %s", o.status(), test.phase)
 			}
 		})
+	}
+}
+
+// keptClaims takes note of the claims that are made.
+type keptClaims struct {
+	mu   sync.Mutex
+	made []corev1.PersistentVolumeClaim
+}
+
+func (k *keptClaims) Make(_ context.Context, _ engine.Run, templates []corev1.PersistentVolumeClaim) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made = append(k.made, templates...)
+	return nil
+}
+
+func (k *keptClaims) Delete(context.Context, engine.Run, []corev1.PersistentVolumeClaim, string, engine.Phase) error {
+	return nil
+}
+
+// A pipeline's workspace is a claim of its run, and its objects are kept as long as its configuration says.
+func TestPipelineSettings(t *testing.T) {
+	w := newWorld(t, nil)
+	claims := &keptClaims{}
+	w.controller(func(c *Config) { c.Claims = claims })
+	w.submit(`
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: pipeline}
+spec:
+  sluice:
+    pipelineSpec: |
+      pipelineInfo: {name: p}
+      schemaVersion: 2.1.0
+      components: {c: {executorLabel: e}}
+      deploymentSpec: {executors: {e: {container: {image: alpine, command: [ls, "{{$.workspace_path}}"]}}}}
+      root: {dag: {tasks: {t: {componentRef: {name: c}, taskInfo: {name: t}}}}}
+      ---
+      platforms:
+        kubernetes:
+          pipelineConfig:
+            workspace: {size: 1Gi, kubernetes: {pvcSpecPatch: {storageClassName: fast}}}
+            resourceTtlOnCompletion: 3600
+`)
+	o := w.ended("pipeline")
+	if o.phase() != "Succeeded" {
+		t.Fatalf("status: %v", o.status())
+	}
+	trimmed, err := trim(o.DeepCopy()) // as the informer has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ttl, ok := (workflow{trimmed.(*unstructured.Unstructured)}).ttl(); !ok || ttl != time.Hour {
+		t.Errorf("it is kept for %v (%v), want an hour", ttl, ok)
+	}
+	claims.mu.Lock()
+	defer claims.mu.Unlock()
+	if len(claims.made) == 0 || claims.made[0].Name != "kfp-workspace" || claims.made[0].Spec.StorageClassName == nil ||
+		*claims.made[0].Spec.StorageClassName != "fast" || claims.made[0].Spec.Resources.Requests.Storage().String() != "1Gi" {
+		t.Errorf("got %+v", claims.made)
 	}
 }

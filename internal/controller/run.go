@@ -54,6 +54,7 @@ func (r *run) project(s *engine.State) (status.Content, error) {
 	w, ok := object.(*argo.Workflow)
 	if !ok { // a pipeline is shown as the workflow that it is
 		w = argo.Project(r.manifest.Program, s, argo.ProjectOptions{})
+		w.Status.StoredWorkflowTemplateSpec = r.manifest.Spec
 	}
 	if notes := r.c.notes(r.manifest); len(notes) > 0 {
 		w.Status.Conditions = append(w.Status.Conditions, notes...)

@@ -42,10 +42,11 @@ func claim(t *program.Template, spec *ContainerSpec) {
 			"dataSource":       parameter("data_source"),
 		}
 	}
-	t.Task = &program.Body{Kind: program.Resource, Resource: toJSON(map[string]any{
-		"action":   action,
-		"manifest": patchText(manifest),
-	})}
+	resource := map[string]any{"action": action, "manifest": patchText(manifest)}
+	if action == "delete" { // a claim stays as long as pods that have ended mount it, which may be as long as the run
+		resource["flags"] = []any{"--wait=false"}
+	}
+	t.Task = &program.Body{Kind: program.Resource, Resource: toJSON(resource)}
 	for i := range t.Outputs.Parameters {
 		t.Outputs.Parameters[i].Path, t.Outputs.Parameters[i].JSONPath = "", "{.metadata.name}"
 	}

@@ -69,7 +69,6 @@ func (p *Pipeline) Compile(o Options) (*program.Program, error) {
 		Labels:       map[string]string{"pipelines.kubeflow.org/v2_component": "true"},
 		Deadline:     config.ActiveDeadlineSeconds,
 		ArtifactRoot: p.Spec.DefaultPipelineRoot,
-		Pod:          pipelinePod(config),
 	}
 	return out, nil
 }

@@ -77,8 +77,10 @@ func mountWorkspace(body *program.Body) {
 	}
 }
 
-// pipelinePod gives what a pipeline as a whole asks of the cluster: its workspace's claim and how long its objects stay.
-func pipelinePod(config PipelineConfig) program.JSON {
+// WorkflowSettings gives what a pipeline as a whole asks of a cluster, as fields of a Workflow's spec: volumeClaimTemplates
+// for its workspace, and ttlStrategy for how long its objects stay. It is nil for a pipeline that asks for nothing.
+func (p *Pipeline) WorkflowSettings() program.JSON {
+	config := p.Platform.Kubernetes.PipelineConfig
 	out := map[string]any{}
 	ttl := map[string]any{}
 	for name, v := range map[string]int64{

@@ -257,13 +257,10 @@ func TestWorkspace(t *testing.T) {
       workspace: {size: 1Gi, kubernetes: {pvcSpecPatch: {storageClassName: fast}}}
       resourceTtlOnCompletion: 60
 `
-	prog, err := load(t, ir).Compile(Options{Lint: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := load(t, ir)
 	wantPod := `{"ttlStrategy":{"secondsAfterCompletion":60},"volumeClaimTemplates":[{"metadata":{"name":"kfp-workspace"},
 		"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"fast","resources":{"requests":{"storage":"1Gi"}}}}]}`
-	if diff := cmp.Diff(tree(t, wantPod), tree(t, string(prog.Pod))); diff != "" {
+	if diff := cmp.Diff(tree(t, wantPod), tree(t, string(p.WorkflowSettings()))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	cmd := started(t, ir, map[string]any{"p": "/kfp-workspace/x"})
@@ -274,6 +271,10 @@ func TestWorkspace(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// A component that is given nothing and does not name it has no workspace.
+	prog, err := p.Compile(Options{Lint: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if v := prog.Templates["local/other"].Task.Volumes; len(v) != 0 {
 		t.Errorf("the other component mounts %v", v)
 	}
@@ -305,6 +306,32 @@ func TestClaims(t *testing.T) {
 	want := tree(t, `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"`+name+`"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`)
 	if diff := cmp.Diff(want, manifests[0]); diff != "" || len(name) < 10 || name[len(name)-2:] != "-x" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// What deletes a claim does not wait for its end: pods that have ended may hold it as long as the run is kept.
+func TestClaimDeleted(t *testing.T) {
+	ir := change(t, hello, "image: alpine", "image: docker.io/argostub/deletepvc")
+	prog, err := load(t, ir).Compile(Options{Lint: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deletes := 0
+	for _, template := range prog.Templates {
+		if template.Task == nil || template.Task.Kind != program.Resource {
+			continue
+		}
+		deletes++
+		var r struct {
+			Action string
+			Flags  []string
+		}
+		if err := json.Unmarshal(template.Task.Resource, &r); err != nil || r.Action != "delete" || len(r.Flags) != 1 || r.Flags[0] != "--wait=false" {
+			t.Errorf("%v: got %s", err, template.Task.Resource)
+		}
+	}
+	if deletes != 1 {
+		t.Errorf("%d templates delete claims, want 1", deletes)
 	}
 }
 

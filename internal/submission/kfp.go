@@ -1,8 +1,11 @@
 package submission
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 
+	"github.com/sluice-ml/sluice/internal/argo"
 	"github.com/sluice-ml/sluice/internal/engine"
 	"github.com/sluice-ml/sluice/internal/expr/kfpexpr"
 	"github.com/sluice-ml/sluice/internal/kfp"
@@ -45,11 +48,27 @@ func compileKFP(docs []store.Document, opts Options) (*Manifest, error) {
 		Language: "kfp", Program: prog, Lang: kfpexpr.New(), Namespace: opts.Namespace, Title: p.Title(),
 		Name: opts.Name, Generate: opts.GenerateName, Parameters: parameters, Artifacts: p.TypedArtifacts(opts.Artifacts), ConfigMaps: configMaps, Secrets: secrets,
 	}
+	if m.Spec, err = workflowSpec(p); err != nil {
+		return nil, Refusal{Err: err}
+	}
 	if m.Generate == "" {
 		m.Generate = prog.Name + "-"
 	}
 	m.Project = func(s *engine.State) (any, error) { return projectKFP(p, prog, s) }
 	return m, nil
+}
+
+// workflowSpec gives what a pipeline asks of a cluster in the terms of a Workflow; nil for nothing.
+func workflowSpec(p *kfp.Pipeline) (*argo.WorkflowSpec, error) {
+	settings := p.WorkflowSettings()
+	if settings == nil {
+		return nil, nil
+	}
+	var spec argo.WorkflowSpec
+	if err := json.Unmarshal(settings, &spec); err != nil {
+		return nil, fmt.Errorf("platforms.kubernetes.pipelineConfig: %w", err)
+	}
+	return &spec, nil
 }
 
 func kfpTypes(p *kfp.Pipeline) map[string]program.Type {

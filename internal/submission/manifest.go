@@ -25,7 +25,8 @@ type Manifest struct {
 	// Parameters and Artifacts are what the run starts with.
 	Parameters map[string]any
 	Artifacts  map[string][]program.Artifact
-	// Spec is an Argo workflow's, with what it takes from a template; nil for a pipeline. Its placeholders are as written.
+	// Spec is an Argo workflow's, with what it takes from a template; of a pipeline what it asks of a cluster in the same terms,
+	// nil for nothing. Its placeholders are as written.
 	Spec *argo.WorkflowSpec
 	// Project gives the run in the form of its own tools.
 	Project func(*engine.State) (any, error)

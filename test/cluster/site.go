@@ -46,6 +46,9 @@ type Options struct {
 	Scripts, Sluice string
 	// Work is a folder for what is kept between runs; Programs the corpus' folder of programs for images.
 	Work, Programs string
+	// Packages is the file that lists what components of pipelines install, PythonPrograms a folder of programs that their
+	// images have; empty for a site without their images.
+	Packages, PythonPrograms string
 	// S3 is a program (versitygw) that serves a folder as an object store; empty is none.
 	S3 string
 	// Args are more arguments for the controller.
@@ -65,6 +68,8 @@ type Site struct {
 	ended      chan error
 	port       int
 	store      *s3Server
+	// artifacts is a folder that every user can reach: tasks of pipelines see artifacts at the paths of their URIs.
+	artifacts string
 }
 
 // S3 is the address of the object store, empty where there is none.
@@ -102,6 +107,9 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 			return nil, err
 		}
 	}
+	if s.artifacts, err = os.MkdirTemp("", "sluice-artifacts-"); err != nil {
+		return nil, fmt.Errorf("make a folder for artifacts: %w", err)
+	}
 	return s, s.startController(ctx)
 }
 
@@ -118,16 +126,36 @@ func (s *Site) loadImages(ctx context.Context) error {
 	if err := s.loadImage(ctx, []string{s.executor()}, []string{"/sluice-executor"}, layer); err != nil {
 		return err
 	}
-	archive, err := images.DebianRoot(ctx, s.options.Work)
+	debian, err := images.DebianRoot(ctx, s.options.Work)
 	if err != nil {
 		return err
 	}
+	if err := s.once(debian, func() error { return s.loadDebian(ctx, debian) }); err != nil || s.options.Packages == "" {
+		return err
+	}
+	python, err := images.PythonLayer(ctx, s.options.Packages, s.options.PythonPrograms, s.options.Work)
+	if err != nil {
+		return err
+	}
+	return s.once(python, func() error { return s.loadRoots(ctx, images.Python(), debian, python) })
+}
+
+// once loads what comes of an archive, unless that was done since the cluster came up.
+func (s *Site) once(archive string, load func() error) error {
 	marker := filepath.Join(s.options.Work, "loaded-"+filepath.Base(archive))
 	if up, err := os.Stat(s.Kubeconfig); err == nil {
 		if loaded, err := os.Stat(marker); err == nil && loaded.ModTime().After(up.ModTime()) {
 			return nil
 		}
 	}
+	if err := load(); err != nil {
+		return err
+	}
+	return os.WriteFile(marker, nil, 0o600)
+}
+
+// loadDebian loads the images that are made of busybox, and those that the Debian stands in for.
+func (s *Site) loadDebian(ctx context.Context, debian string) error {
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		return fmt.Errorf("there is no busybox to pack images from (Debian's busybox-static): %w", err)
@@ -145,14 +173,20 @@ func (s *Site) loadImages(ctx context.Context) error {
 			return err
 		}
 	}
-	root, err := os.ReadFile(archive)
-	if err != nil {
-		return err
+	return s.loadRoots(ctx, images.Debian(), debian)
+}
+
+// loadRoots loads an image of layers that lie in archives.
+func (s *Site) loadRoots(ctx context.Context, names []string, archives ...string) error {
+	var layers [][]byte
+	for _, archive := range archives {
+		layer, err := os.ReadFile(archive)
+		if err != nil {
+			return err
+		}
+		layers = append(layers, layer)
 	}
-	if err := s.loadImage(ctx, images.Debian(), nil, root); err != nil {
-		return err
-	}
-	return os.WriteFile(marker, nil, 0o600)
+	return s.loadImage(ctx, names, nil, layers...)
 }
 
 // executor names the executor's image: each instance has its own.
@@ -172,9 +206,9 @@ func (s *Site) file(name string) string {
 	return filepath.Join(s.options.Work, name)
 }
 
-func (s *Site) loadImage(ctx context.Context, names, entrypoint []string, layer []byte) error {
+func (s *Site) loadImage(ctx context.Context, names, entrypoint []string, layers ...[]byte) error {
 	r, w := io.Pipe()
-	go func() { _ = w.CloseWithError(images.Archive(w, names, entrypoint, layer)) }()
+	go func() { _ = w.CloseWithError(images.Archive(w, names, entrypoint, layers...)) }()
 	return s.Load(ctx, r)
 }
 
@@ -203,7 +237,7 @@ func (s *Site) Restart(ctx context.Context) error {
 	args := append([]string{
 		"controller", "--config", settings, "--kubeconfig", s.Kubeconfig, "--executor-image", s.executor(),
 		"--endpoint-address", fmt.Sprintf("0.0.0.0:%d", s.port), "--endpoint-url", fmt.Sprintf("https://%s:%d", hostAddress, s.port),
-		"--artifact-folder", s.file("artifacts"), "--metrics-address", "0", "--health-address", "0",
+		"--artifact-folder", s.artifacts, "--metrics-address", "0", "--health-address", "0",
 	}, s.options.Args...)
 	if s.options.Instance != "" {
 		args = append(args, "--instance-id", s.options.Instance)
@@ -237,6 +271,7 @@ func (s *Site) Close(context.Context) error {
 	if s.store != nil {
 		defer s.store.close()
 	}
+	defer os.RemoveAll(s.artifacts)
 	if s.controller == nil {
 		return nil
 	}
@@ -312,6 +347,11 @@ func (s *Site) CreateNamed(ctx context.Context, namespace string, object map[str
 	}
 	_, name, _ := strings.Cut(string(bytes.TrimSpace(out)), "/")
 	return name, nil
+}
+
+// ArtifactFolder is where workflows of a namespace have artifacts that are files of this machine.
+func (s *Site) ArtifactFolder(namespace string) string {
+	return filepath.Join(s.artifacts, namespace)
 }
 
 // Instance is the ID that the site's controller looks for; empty for none.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 
 	"sigs.k8s.io/yaml"
 
@@ -23,31 +22,7 @@ import (
 // kubeSuite runs Argo manifests on a cluster, as Workflow objects that kubectl creates, and compares their status with the
 // recorded runs. Every manifest has a namespace of its own, which enforces Pod Security "restricted" unless the manifest's
 // templates themselves ask for more.
-type kubeSuite struct {
-	options
-	programs string
-
-	site *cluster.Site
-	next atomic.Int64
-}
-
-func (s *kubeSuite) prepare(ctx context.Context) (string, error) {
-	site, err := cluster.Start(ctx, cluster.Options{
-		Scripts: s.cluster, Sluice: s.sluice, Work: s.work, Programs: s.programs, S3: s.s3, Log: os.Stderr,
-	})
-	if errors.Is(err, cluster.ErrNone) {
-		return err.Error(), nil
-	}
-	s.site = site
-	return "", err
-}
-
-func (s *kubeSuite) finish(ctx context.Context) error {
-	if s.site == nil {
-		return nil
-	}
-	return s.site.Close(ctx)
-}
+type kubeSuite struct{ kubeSite }
 
 // skip says why a manifest cannot be run here.
 func (s *kubeSuite) skip(m corpus.Manifest) string {
@@ -80,22 +55,13 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 	if objects.needsMore() || objects.asRoot() {
 		level = "privileged"
 	}
-	namespace := fmt.Sprintf("conformance-%d", s.next.Add(1))
-	done, err := s.site.Namespace(ctx, namespace, level)
+	namespace, done, err := s.namespace(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	volumes, err := s.volumes(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, volumes(context.WithoutCancel(ctx))) }()
 	defer func() {
-		if len(found) > 0 && s.keep {
-			found = append(found, "kept: namespace "+namespace)
-			return
-		}
-		err = errors.Join(err, done(context.WithoutCancel(ctx)))
+		kept, closing := done(found)
+		found, err = kept, errors.Join(err, closing)
 	}()
 	for _, o := range append(s.surroundings(), objects.before...) {
 		if err := s.site.Apply(ctx, namespace, o); err != nil && want.Result == "rejected" {
@@ -111,15 +77,9 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 	if err != nil {
 		return nil, err
 	}
-	state := `jsonpath={.metadata.labels.workflows\.argoproj\.io/completed}=true`
-	if _, err := s.site.Kubectl(ctx, nil, "wait", "--namespace", namespace, "workflow/"+name, "--for", state, "--timeout", s.limit.String()); err != nil {
-		out, _ := s.site.Kubectl(context.WithoutCancel(ctx), nil, "get", "--namespace", namespace, "workflow/"+name, "-o", "jsonpath={.status.phase} {.status.message}")
-		pods, _ := s.site.Kubectl(context.WithoutCancel(ctx), nil, "get", "--namespace", namespace, "pods", "--no-headers")
-		return []string{fmt.Sprintf("not done: %v\nstatus: %s\npods:\n%s", err, out, pods)}, nil
-	}
-	out, err := s.site.Kubectl(ctx, nil, "get", "--namespace", namespace, "workflow/"+name, "-o", "json")
-	if err != nil {
-		return nil, err
+	out, late, err := s.ended(ctx, namespace, name)
+	if err != nil || len(late) > 0 {
+		return late, err
 	}
 	got, err := argocheck.ReadWorkflow(out)
 	if err != nil {
@@ -132,11 +92,11 @@ func (s *kubeSuite) run(ctx context.Context, m corpus.Manifest, want *argocheck.
 		return found, nil
 	}
 	found = argocheck.Compare(want, got)
-	pods, err := s.site.Kubectl(ctx, nil, "get", "--namespace", namespace, "pods", "-l", "sluice.dev/run", "-o", "json")
+	pods, err := s.pods(ctx, namespace)
 	if err != nil {
 		return found, err
 	}
-	return append(found, plainPods(pods)...), nil
+	return append(found, pods.plain()...), nil
 }
 
 // surroundings are what upstream's own test cluster has in its namespace: an account whose rights resource templates use, and
@@ -253,35 +213,6 @@ func (o objects) asRoot() bool {
 	return false
 }
 
-// volumes makes two volumes that claims of a namespace can be bound to, folders of this machine, and gives what removes
-// them: there is nothing here that provisions any.
-func (s *kubeSuite) volumes(ctx context.Context, namespace string) (func(context.Context) error, error) {
-	var names []string
-	for i := range 2 {
-		name := fmt.Sprintf("%s-%d", namespace, i)
-		folder := filepath.Join(s.work, "volumes", name)
-		if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o777), os.Chmod(folder, 0o777)); err != nil {
-			return nil, fmt.Errorf("make a volume: %w", err)
-		}
-		err := s.site.Apply(ctx, "", map[string]any{
-			"apiVersion": "v1", "kind": "PersistentVolume", "metadata": map[string]any{"name": name},
-			"spec": map[string]any{
-				"capacity": map[string]any{"storage": "10Gi"}, "accessModes": []string{"ReadWriteOnce", "ReadWriteMany"},
-				"persistentVolumeReclaimPolicy": "Retain", "hostPath": map[string]any{"path": folder},
-				"claimRef": nil,
-			},
-		})
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, "persistentvolume/"+name)
-	}
-	return func(ctx context.Context) error {
-		_, err := s.site.Kubectl(ctx, nil, append([]string{"delete", "--wait=false", "--ignore-not-found"}, names...)...)
-		return err
-	}, nil
-}
-
 // reachable puts the address of the object store here in place of the name that it has on upstream's cluster.
 func (s *kubeSuite) reachable(object map[string]any) map[string]any {
 	text, err := json.Marshal(object)
@@ -359,40 +290,4 @@ func (o objects) needsMore() bool {
 		}
 	}
 	return false
-}
-
-// plainPods checks what every task pod must be: at most one init container of ours, no token of the API server, no
-// secret, no host path.
-func plainPods(list []byte) []string {
-	var pods struct {
-		Items []struct {
-			Metadata struct{ Name string }
-			Spec     struct {
-				Containers, InitContainers []struct {
-					Name         string
-					VolumeMounts []struct{ MountPath string }
-				}
-				Volumes []map[string]json.RawMessage
-			}
-		}
-	}
-	if err := json.Unmarshal(list, &pods); err != nil {
-		return []string{"pods: " + err.Error()}
-	}
-	var found []string
-	for _, p := range pods.Items {
-		for _, c := range append(p.Spec.Containers, p.Spec.InitContainers...) {
-			for _, m := range c.VolumeMounts {
-				if strings.HasPrefix(m.MountPath, "/var/run/secrets/kubernetes.io") {
-					found = append(found, fmt.Sprintf("pod %s has a token of the API server", p.Metadata.Name))
-				}
-			}
-		}
-		for _, v := range p.Spec.Volumes {
-			if v["hostPath"] != nil {
-				found = append(found, fmt.Sprintf("pod %s has a host path", p.Metadata.Name))
-			}
-		}
-	}
-	return found
 }

@@ -26,13 +26,18 @@ import (
 
 // asked are the classes that each suite must run; the lint suite takes every class of both corpora.
 var asked = map[string][]string{
-	"argo": {"local", "suspend", "rejected"},
-	"kfp":  {"local", "invalid", "pip"},
-	"kube": {"local", "cluster", "store", "cron"},
+	"argo":     {"local", "suspend", "rejected"},
+	"kfp":      {"local", "invalid", "pip"},
+	"kube":     {"local", "cluster", "store", "cron"},
+	"kube-kfp": {"cluster", "importer"},
 }
+
+// onCluster names the corpus of each suite that runs on a cluster.
+var onCluster = map[string]string{"kube": "argo", "kube-kfp": "kfp"}
 
 type options struct {
 	corpus, sluice, out, doc, requirements, work, bin, cluster, s3 string
+	packages, instance                                             string
 	suites, classes                                                []string
 	match, runtime, name                                           string
 	most, every                                                    int
@@ -69,6 +74,8 @@ func parse() options {
 	flag.StringVar(&o.bin, "bin", "test/conformance/bin", "folder of programs that shorten long naps")
 	flag.StringVar(&o.cluster, "cluster", "../shared/cluster", "folder of scripts that bring a cluster up, for the suite kube where KUBECONFIG is not set")
 	flag.StringVar(&o.s3, "s3", "", "a program that serves a folder as an object store (versitygw), for the suite kube and its class store")
+	flag.StringVar(&o.packages, "packages", "test/kfp-packages.txt", "what components of pipelines install when they start, for their images on a cluster")
+	flag.StringVar(&o.instance, "instance", "", "instance ID of the controller of the suites kube and kube-kfp, where others share the cluster")
 	flag.StringVar(&suites, "suite", "argo,kfp,lint", "suites to run")
 	flag.StringVar(&classes, "class", "", "classes to run; empty: those that each suite must")
 	flag.StringVar(&o.match, "run", "", "run only manifests whose path contains this")
@@ -102,7 +109,7 @@ func run(ctx context.Context, o options) (bool, error) {
 		fmt.Printf("%s: 0 passed, 0 failed, 1 skipped\n", o.name)
 		return true, nil
 	}
-	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements, &o.bin, &o.cluster} {
+	for _, path := range []*string{&o.corpus, &o.sluice, &o.work, &o.requirements, &o.bin, &o.cluster, &o.packages} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return false, err
@@ -206,12 +213,10 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 	if len(classes) == 0 {
 		classes = asked[name]
 	}
-	var programs string
+	programs := map[string]string{} // by corpus
 	for _, c := range corpora {
-		if c.Name == "argo" {
-			programs = c.Bin
-		}
-		if name == "lint" || c.Name == name || name == "kube" && c.Name == "argo" {
+		programs[c.Name] = c.Bin
+		if name == "lint" || c.Name == name || c.Name == onCluster[name] {
 			manifests = append(manifests, c.Manifests...)
 		}
 		if c.Name == name {
@@ -227,10 +232,12 @@ func choose(o options, name string, corpora []corpus.Suite) (suite, []corpus.Man
 	case "lint":
 		s = &lintSuite{options: o}
 	case "kube":
-		s = &kubeSuite{options: o, programs: programs}
+		s = &kubeSuite{kubeSite{options: o, programs: programs["argo"], python: programs["kfp"]}}
+	case "kube-kfp":
+		s = &kubeKFPSuite{kubeSite{options: o, programs: programs["argo"], python: programs["kfp"], class: "standard"}}
 	}
 	if s == nil {
-		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, kube, lint", name)
+		return nil, nil, fmt.Errorf("there is no suite %q: choose from argo, kfp, kube, kube-kfp, lint", name)
 	}
 	if o.doc != "" {
 		if err := correct(o.doc, manifests); err != nil {

@@ -12,34 +12,42 @@ import (
 	"slices"
 )
 
-// Archive writes an image of one layer as an image archive, which container engines load: docker's form, which containerd
+// Archive writes an image of some layers as an image archive, which container engines load: docker's form, which containerd
 // takes, too. The image runs as root unless who runs it says otherwise.
-func Archive(w io.Writer, names []string, entrypoint []string, layer []byte) error {
-	digest := hex256(layer)
+func Archive(w io.Writer, names []string, entrypoint []string, layers ...[]byte) error {
 	settings := map[string]any{"Env": []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}
 	if len(entrypoint) > 0 {
 		settings["Entrypoint"] = entrypoint
 	}
+	type file struct {
+		name string
+		data []byte
+	}
+	var digests, layerFiles []string
+	var files []file
+	for _, layer := range layers {
+		digest := hex256(layer)
+		digests = append(digests, "sha256:"+digest)
+		layerFiles = append(layerFiles, digest+"/layer.tar")
+		files = append(files, file{digest + "/layer.tar", layer})
+	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": "amd64", "os": "linux", "config": settings,
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": digests},
 	})
 	if err != nil {
 		return fmt.Errorf("pack image %v: %w", names, err)
 	}
-	configFile, layerFile := hex256(config)+".json", digest+"/layer.tar"
-	manifest, err := json.Marshal([]any{map[string]any{"Config": configFile, "RepoTags": names, "Layers": []string{layerFile}}})
+	configFile := hex256(config) + ".json"
+	manifest, err := json.Marshal([]any{map[string]any{"Config": configFile, "RepoTags": names, "Layers": layerFiles}})
 	if err != nil {
 		return fmt.Errorf("pack image %v: %w", names, err)
 	}
 	out := tar.NewWriter(w)
-	for _, file := range []struct {
-		name string
-		data []byte
-	}{{configFile, config}, {layerFile, layer}, {"manifest.json", manifest}} {
-		err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: int64(len(file.data))})
+	for _, f := range append(files, file{configFile, config}, file{"manifest.json", manifest}) {
+		err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: int64(len(f.data))})
 		if err == nil {
-			_, err = out.Write(file.data)
+			_, err = out.Write(f.data)
 		}
 		if err != nil {
 			return fmt.Errorf("pack image %v: %w", names, err)

@@ -16,7 +16,7 @@ import (
 // some manifests need.
 func Debian() []string {
 	return []string{
-		"docker.io/library/python:alpine3.23", "docker.io/library/python:3.11", "docker.io/library/python:3.9", "docker.io/library/debian:9.4",
+		"docker.io/library/python:alpine3.23", "docker.io/library/python:3.9", "docker.io/library/debian:9.4",
 		"docker.io/library/debian:9.5-slim", "docker.io/library/debian:9.2", "docker.io/curlimages/curl:latest",
 		"docker.io/library/nginx:1.13", "docker.io/library/nginx:latest", "docker.io/library/influxdb:1.2", "docker.io/stedolan/jq:latest",
 	}

@@ -23,10 +23,13 @@ type Image struct {
 	Program, Entrypoint string
 }
 
+// Packed is the tag of images that manifests name without one.
+const Packed = "packed"
+
 // Small are the images that busybox is enough for.
 func Small() []Image {
 	return []Image{
-		{Names: []string{"docker.io/library/busybox:latest", "docker.io/library/alpine:3.23"}},
+		{Names: []string{"docker.io/library/busybox:latest", "docker.io/library/alpine:3.23", "docker.io/library/alpine:" + Packed}},
 		{Names: []string{"docker.io/argoproj/argosay:v2"}, Program: "argosay", Entrypoint: "/argosay"},
 		{Names: []string{"docker.io/argoproj/argosay:v1"}, Program: "cowsay", Entrypoint: "/usr/local/bin/cowsay"},
 	}

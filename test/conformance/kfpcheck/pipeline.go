@@ -14,6 +14,13 @@ import (
 type Pipeline struct {
 	Root       Component            `json:"root"`
 	Components map[string]Component `json:"components"`
+	Deployment struct {
+		Executors map[string]struct {
+			Container *struct {
+				Image string `json:"image"`
+			} `json:"container"`
+		} `json:"executors"`
+	} `json:"deploymentSpec"`
 }
 
 // Component is a DAG or something that an executor runs.

@@ -18,6 +18,8 @@ type Run struct {
 	} `json:"run_details"`
 	// Outputs are the pipeline's own outputs.
 	Outputs Values `json:"outputs"`
+
+	attempts []string // the component of each attempt, where a Workflow shows them
 }
 
 // Values are parameters by name.
