@@ -93,6 +93,9 @@ func BlockOf(uri string) (program.JSON, error) {
 		if query.Get("disableSSL") == "true" || query.Get("disable_https") == "true" {
 			block["insecure"] = true
 		}
+		if query.Get("s3ForcePathStyle") == "true" || query.Get("use_path_style") == "true" {
+			block["addressingStyle"] = "path"
+		}
 		return json.Marshal(map[string]any{"s3": block})
 	}
 	return nil, fmt.Errorf("%w for URI %q: use a path, file, http, https, s3 or minio", ErrUnknownKind, uri)

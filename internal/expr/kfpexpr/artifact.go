@@ -128,7 +128,7 @@ func (l *language) OutputArtifact(o expr.OutputSite, decl program.OutputArtifact
 		return program.Artifact{}, "", fmt.Errorf("output artifact %q: the run has no artifact root", decl.Name)
 	}
 	// A query ("?endpoint=…") configures the store; it is no part of a name.
-	root, _, _ := strings.Cut(o.Root, "?")
+	root, query, configured := strings.Cut(o.Root, "?")
 	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", o.Path, o.Attempt))
 	task := o.Task
 	if task == "" {
@@ -141,8 +141,12 @@ func (l *language) OutputArtifact(o expr.OutputSite, decl program.OutputArtifact
 	}
 	a := program.Artifact{
 		Name: decl.Name, URI: uri.String(), Type: decl.Type, TypeVersion: typeVersion(decl.Type), Metadata: maps.Clone(decl.Metadata),
-		Archive: "none", Store: StoreOf(uri.String()),
+		Archive: "none",
 	}
+	if configured {
+		uri.WriteString("?" + query)
+	}
+	a.Store = StoreOf(uri.String())
 	if decl.Path != "" {
 		return a, decl.Path, nil
 	}
@@ -170,7 +174,8 @@ func typeVersion(title string) string {
 	return ""
 }
 
-// StoreOf gives the store block for a URI, nil for one that no store holds.
+// StoreOf gives the store block for a URI, nil for one that no store holds. The query of an S3 URI configures its store, as
+// that of a KFP pipeline root does: endpoint, region, disableSSL (or disable_https) and s3ForcePathStyle (or use_path_style).
 func StoreOf(uri string) program.JSON {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {
@@ -179,18 +184,40 @@ func StoreOf(uri string) program.JSON {
 		}
 		return nil
 	}
+	rest, query, _ := strings.Cut(rest, "?")
 	bucket, key, _ := strings.Cut(rest, "/")
 	switch scheme {
 	case "file":
 		return block("folder", map[string]any{"path": strings.TrimPrefix(uri, "file://")})
 	case "s3", "minio":
-		return block("s3", map[string]any{"bucket": bucket, "key": key})
+		return block("s3", s3Of(bucket, key, query))
 	case "gs":
 		return block("gcs", map[string]any{"bucket": bucket, "key": key})
 	case "http", "https":
 		return block("http", map[string]any{"url": uri})
 	}
 	return nil
+}
+
+// s3Of is an S3 store block. Settings of a query that it has no field for are left out.
+func s3Of(bucket, key, query string) map[string]any {
+	fields := map[string]any{"bucket": bucket, "key": key}
+	settings, err := url.ParseQuery(query)
+	if err != nil {
+		return fields
+	}
+	for _, name := range []string{"endpoint", "region"} {
+		if v := settings.Get(name); v != "" {
+			fields[name] = v
+		}
+	}
+	if settings.Get("disableSSL") == "true" || settings.Get("disable_https") == "true" {
+		fields["insecure"] = true
+	}
+	if settings.Get("s3ForcePathStyle") == "true" || settings.Get("use_path_style") == "true" {
+		fields["addressingStyle"] = "path"
+	}
+	return fields
 }
 
 func block(kind string, v map[string]any) program.JSON {

@@ -99,7 +99,9 @@ func TestOutputArtifact(t *testing.T) {
 	}
 	for _, c := range []struct{ root, uri, path, store string }{
 		{"gs://bucket/root", "gs://bucket/root/", "/gcs/bucket/root/", `{"gcs":{"bucket":"bucket","key":"root/`},
-		{"s3://bucket?endpoint=x", "s3://bucket/", "/s3/bucket/", `{"s3":{"bucket":"bucket","key":"`},
+		{"s3://bucket?region=eu-west-1", "s3://bucket/", "/s3/bucket/", `{"s3":{"bucket":"bucket","key":"`},
+		{"s3://bucket/p?endpoint=127.0.0.1:9000&disableSSL=true&s3ForcePathStyle=true", "s3://bucket/p/", "/s3/bucket/p/",
+			`{"s3":{"addressingStyle":"path","bucket":"bucket","endpoint":"127.0.0.1:9000","insecure":true,"key":"p/`},
 		{"minio://bucket/p/", "minio://bucket/p/", "/minio/bucket/p/", `{"s3":{"bucket":"bucket","key":"p/`},
 	} {
 		site.Root = c.root
