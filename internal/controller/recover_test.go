@@ -60,7 +60,8 @@ func TestLocksWaitForWhoHoldsThem(t *testing.T) {
 
 // A run whose end was not shown when its controller died is shown by the next one, which lets go of its pods, too.
 func TestEndOfARunThatHasEnded(t *testing.T) {
-	w := newWorld(t, nil)
+	hold := make(chan struct{})
+	w := newWorld(t, func(engine.Run, engine.StartTask) dummy.Act { return dummy.Act{Until: hold} })
 	broken := errors.New("the API server does not answer")
 	w.patches.fail = func(_ int, data []byte) error {
 		if strings.Contains(string(data), `"Succeeded"`) {
@@ -71,6 +72,7 @@ func TestEndOfARunThatHasEnded(t *testing.T) {
 	stop := w.controller()
 	w.submit(chain)
 	w.until("Workflow", "chain", "begun", func(o workflow) bool { return o.begun() })
+	close(hold)
 	for ended := false; !ended; { // in the journal, not in the object
 		w.journals.mu.Lock()
 		events := w.journals.events["uid-1"]
