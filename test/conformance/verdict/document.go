@@ -10,7 +10,7 @@ import (
 )
 
 // row is a line of the document's table of differences: | suite | `file` | reason |.
-var row = regexp.MustCompile("(?m)^\\| *(argo|kfp|kube|lint) *\\| *`([^`]+)` *\\| *([^|]*?) *\\|$")
+var row = regexp.MustCompile("(?m)^\\| *(argo|kfp|kube|kube-kfp|lint) *\\| *`([^`]+)` *\\| *([^|]*?) *\\|$")
 
 // Correction changes what an index says of a manifest, where that cannot be meant.
 type Correction struct {

@@ -78,6 +78,24 @@ func TestCheckDocument(t *testing.T) {
 	}
 }
 
+// The differences of every suite can be listed.
+func TestCheckDocumentSuites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "conformance.md")
+	var text string
+	var results []Result
+	for _, suite := range []string{"argo", "kfp", "kube", "kube-kfp", "lint"} {
+		text += "| " + suite + " | `a.yaml` | it cannot pass |\n"
+		results = append(results, Result{Suite: suite, File: "a.yaml"})
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	found, err := CheckDocument(path, results)
+	if err != nil || len(found) > 0 {
+		t.Errorf("%v: %q", err, found)
+	}
+}
+
 func TestReadCorrections(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "conformance.md")
 	read := func(rows string) (map[string]Correction, error) {
