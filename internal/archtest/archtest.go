@@ -66,13 +66,9 @@ func Layers() []Layer {
 		{Folder: "internal/submission", May: []string{
 			"internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/store",
 		}},
-		{Folder: "internal/server", May: []string{
-			"api", "internal/program", "internal/expr", "internal/engine", "internal/argo", "internal/kfp", "internal/artifact", "internal/store",
-			"internal/submission", "internal/cluster", "internal/controller/status", "internal/tokenreview",
-		}},
 		{Folder: "internal/cli", May: []string{
 			"api", "pkg", "deploy", "internal/program", "internal/expr", "internal/engine", "internal/artifact", "internal/executor", "internal/argo",
-			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity", "internal/cluster", "internal/server",
+			"internal/kfp", "internal/metadata", "internal/hook", "internal/backend", "internal/store", "internal/runner", "internal/submission", "internal/controller", "internal/capacity", "internal/cluster",
 		}},
 		{Folder: "internal/archtest", May: nil},
 		{Folder: "cmd/sluice-executor", May: []string{"internal/executor", "internal/program", "internal/artifact"}},
@@ -173,7 +169,7 @@ func Onlys() []Only {
 	return []Only{
 		{
 			Packages: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/apiextensions-apiserver/..."},
-			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/tokenreview", "internal/cluster", "internal/server", "internal/cli", "test"},
+			In:       []string{"internal/backend/kube", "internal/controller", "internal/store/kube", "internal/tokenreview", "internal/cluster", "internal/cli", "test"},
 			Why:      "a cluster is reached through the backend, the controller and the journal; the commands put them together",
 		},
 	}
